@@ -1,0 +1,134 @@
+/* The plain facts that all layers speak in: structs, enums and status, no functions.
+ * hw/ fills them, kernels/ plan and infer with them, console/ shows them. */
+#ifndef HW_MACHINE_H
+#define HW_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Every fallible call answers with one of these; all but OK come with a reason where the caller
+ * can use one. ABSENT ("the machine has none") is a normal state, not an error. */
+enum status { OK, ABSENT, DENIED, FAULTED, STOPPED, IO_ERROR, BAD_SETTING };
+
+enum {
+    KIB = 1 << 10,
+    MIB = 1 << 20,
+    GIB = 1 << 30,
+    PAGE_4K = 4 * KIB,
+    PAGE_2M = 2 * MIB,
+    PAGE_1G = GIB,
+    LINE_BYTES = 64, /* of every x86-64 processor in use; the survey reports the real one */
+};
+
+/* The three leaf sizes, as array index and as bit of a set. */
+enum page_size { SIZE_4K, SIZE_2M, SIZE_1G, PAGE_SIZES };
+
+/* What a trap leaves behind. */
+struct fault {
+    uint64_t vector;
+    uint64_t code;    /* error code, 0 for vectors that push none */
+    uint64_t ip;      /* of the instruction that faulted */
+    uint64_t address; /* CR2, for vector 14 only */
+};
+
+enum cache_type { CACHE_NONE, CACHE_DATA, CACHE_INSTRUCTION, CACHE_UNIFIED };
+
+struct cache {
+    unsigned level;
+    enum cache_type type;
+    uint64_t size; /* bytes that one core can use (of one complex, not of the package) */
+    unsigned ways, sets, line;
+    unsigned shared_by; /* logical processors, as id space: a power of two on Intel */
+};
+
+struct tlb {
+    unsigned level;
+    enum cache_type type;
+    unsigned page_sizes; /* bit i: enum page_size i */
+    unsigned entries, ways;
+};
+
+enum core_type { CORE_UNKNOWN, CORE_PERFORMANCE, CORE_EFFICIENT };
+
+/* Bit numbers of struct processor's `features`. */
+enum feature {
+    FEATURE_PAGES_1G,
+    FEATURE_NX,
+    FEATURE_LA57,
+    FEATURE_X2APIC,
+    FEATURE_XSAVE,
+    FEATURE_AVX,
+    FEATURE_AVX2,
+    FEATURE_AVX512F,
+    FEATURE_FMA,
+    FEATURE_TSC,
+    FEATURE_INVARIANT_TSC,
+    FEATURE_APERF_MPERF,
+    FEATURE_RDTSCP,
+    FEATURE_CLFLUSH,
+    FEATURE_CLFLUSHOPT,
+    FEATURE_ERMS,
+    FEATURE_MTRR,
+    FEATURE_PAT,
+    FEATURE_MCE,
+    FEATURE_PCID,
+    FEATURE_CET_SS,
+    FEATURE_HYBRID,
+    FEATURES
+};
+
+enum { MACHINE_CACHES = 12, MACHINE_TLBS = 24, MACHINE_TEXT = 64 };
+
+struct processor {
+    char vendor[13];     /* "GenuineIntel" */
+    char brand[49];      /* trimmed brand string */
+    char hypervisor[16]; /* "" on the metal, else a name people know: "TCG", "KVM", "VMware"… */
+    bool emulated;       /* the hypervisor interprets instructions: times mean nothing */
+    bool confidential;   /* an SEV or TDX guest: refused */
+    unsigned family, model, stepping; /* display values: extended fields added in */
+    uint64_t microcode;               /* 0: not readable */
+    enum core_type core_type;         /* of the executing core */
+    unsigned physical_bits, linear_bits;
+    uint64_t features; /* bit i: enum feature i */
+    unsigned caches, tlbs;
+    struct cache cache[MACHINE_CACHES];
+    struct tlb tlb[MACHINE_TLBS];
+};
+
+struct clock {
+    uint64_t tsc_hz;             /* 0: no usable TSC */
+    char source[24];             /* "CPUID 15h", "ACPI PM timer", … */
+    char checked_by[24];         /* the second source, "" if none */
+    double disagreement_ppm;     /* between the two; 0 with one */
+    bool invariant;              /* CPUID 80000007h EDX[8] */
+    double core_hz;              /* measured core clock, 0: unknown */
+    char core_source[24];        /* "APERF/MPERF", "add chain", "" */
+    const char *reason;          /* why tsc_hz is 0, else NULL */
+};
+
+struct board { /* SMBIOS types 0, 1, 2; "" where the firmware says nothing sane */
+    char vendor[MACHINE_TEXT], product[MACHINE_TEXT], serial[MACHINE_TEXT];
+    char board_vendor[MACHINE_TEXT], board_product[MACHINE_TEXT];
+    char bios_vendor[MACHINE_TEXT], bios_version[MACHINE_TEXT], bios_date[MACHINE_TEXT];
+};
+
+struct firmware { /* what UEFI says of itself, "" under an operating system */
+    char vendor[MACHINE_TEXT];
+    unsigned revision;      /* of the firmware vendor */
+    unsigned uefi_revision; /* 2.70 is 0x00020046 */
+    bool secure_boot;
+};
+
+struct machine {
+    struct processor processor;
+    struct clock clock;
+    struct board board;
+    struct firmware firmware;
+    uint64_t memory_bytes; /* all RAM that the memory map or the OS lists */
+    uint64_t arena_bytes;  /* what measurements may use */
+    bool page_available[PAGE_SIZES];
+    const char *page_reason[PAGE_SIZES]; /* static text, where it is not available */
+};
+
+#endif
