@@ -139,42 +139,152 @@ $(EFI): $(ELF) linker/make_pe.py linker/check_pe.py linker/elf.py linker/sbat.cs
 
 -include $(EFI_OBJECTS:.o=.d)
 
-# ---- host unit tests ------------------------------------------------------------------------------
+# ---- the image of a stick --------------------------------------------------------------------------
+
+CONFIG := boot/ironchase.cfg
+STICK_README := boot/README.TXT
+
+.PHONY: image
+image: $(IMAGE)
+
+.PHONY: image-tools
+image-tools:
+	@tests/packages.sh check image
+
+$(IMAGE): $(EFI) $(CONFIG) $(STICK_README) linker/make_image.sh | image-tools
+	$(call say,IMG  $@)
+	$(Q)linker/make_image.sh $@ $(EFI) $(CONFIG) $(STICK_README)
+
+.PHONY: usb
+usb: $(IMAGE)
+	@linker/write_usb.sh $(IMAGE) $(DEV)
+
+.PHONY: run
+run:
+	@tests/packages.sh install build image run
+	@$(MAKE) image
+	@$(PYTHON) tests/qemu/run.py $(IMAGE) $(BUILD)/run-machine $(BUILD)/run $(SET)
+
+# ---- programs for the host -------------------------------------------------------------------------
 
 # Everything but boot/uefi/ links into a host program. What only the bare machine can do (hw/*.S) is
-# taken from tests/fakes/ there.
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-HOST_CFLAGS := -std=c11 -O1 -g $(WARNINGS) -D_GNU_SOURCE -I. -I$(BUILD)/generated
+# taken from tests/fakes/ there. Each variant is a library, so that a program gets the fakes it names:
+#   unit     with sanitizers, for tests/unit/test_*.c
+#   model    as fast and as plain as in the image, for tests/model/*.c, which are watched from outside
+HOST_CFLAGS := -std=c11 -g $(WARNINGS) -D_GNU_SOURCE -I. -I$(BUILD)/generated
+HOST_SOURCES := $(PORTABLE_SOURCES) $(wildcard tests/fakes/*.c)
+unit_FLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+model_FLAGS := $(CODEGEN)
+
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
-UNIT_PROGRAMS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/unit/%)
-UNIT_LIBRARY_OBJECTS := $(patsubst %,$(BUILD)/unit/%.o,$(PORTABLE_SOURCES) $(wildcard tests/fakes/*.c))
+UNIT_PROGRAMS := $(UNIT_SOURCES:tests/%.c=$(BUILD)/%)
+MODEL_SOURCES := $(wildcard tests/model/*.c)
+MODEL_PROGRAMS := $(MODEL_SOURCES:tests/%.c=$(BUILD)/%)
 
-$(BUILD)/unit/%.c.o: %.c $(BUILD)/unit.flags | $(VERSION_H)
-	$(call say,CC   $< (host))
+# $(1) is the variant.
+define host_variant
+$(BUILD)/$(1).flags: force
+	$$(call write_if_changed,'$(HOST_CC) $(HOST_CFLAGS) $($(1)_FLAGS)')
+
+$(BUILD)/$(1)/%.c.o: %.c $(BUILD)/$(1).flags | $(VERSION_H)
+	$$(call say,CC   $$< ($(1)))
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$(HOST_CC) $(HOST_CFLAGS) $($(1)_FLAGS) -MMD -MP -c $$< -o $$@
+
+$(BUILD)/$(1)/%.S.o: %.S $(BUILD)/$(1).flags | tools
+	$$(call say,AS   $$< ($(1)))
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$(HOST_CC) -g -I. -Wa,--noexecstack -MMD -MP -c $$< -o $$@
+
+$(BUILD)/$(1)/libhost.a: $(HOST_SOURCES:%=$(BUILD)/$(1)/%.o)
+	$$(Q)rm -f $$@
+	$$(Q)ar rcs $$@ $$^
+
+-include $(HOST_SOURCES:%=$(BUILD)/$(1)/%.d)
+endef
+$(eval $(call host_variant,unit))
+$(eval $(call host_variant,model))
+
+define host_link
+$(call say,LINK $@)
+$(Q)$(HOST_CC) $($(1)_FLAGS) -o $@ $^ $(2) -lm
+endef
+
+$(UNIT_PROGRAMS): $(BUILD)/%: $(BUILD)/unit/tests/%.c.o $(BUILD)/unit/libhost.a
+	$(call host_link,unit,-lcmocka)
+
+$(MODEL_PROGRAMS): $(BUILD)/%: $(BUILD)/model/tests/%.c.o $(BUILD)/model/libhost.a
+	$(call host_link,model)
+
+-include $(UNIT_SOURCES:%=$(BUILD)/unit/%.d) $(MODEL_SOURCES:%=$(BUILD)/model/%.d)
+
+# Plugins for QEMU's emulator: they watch the very image run.
+PLUGIN_SOURCES := $(wildcard tests/qemu/*.c)
+PLUGINS := $(PLUGIN_SOURCES:tests/qemu/%.c=$(BUILD)/qemu/%.so)
+
+$(PLUGINS): $(BUILD)/qemu/%.so: tests/qemu/%.c | tools
+	$(call say,CC   $<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(HOST_CC) $(HOST_CFLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+	$(Q)$(HOST_CC) $(HOST_CFLAGS) -O2 -fPIC -shared -MMD -MP -o $@ $<
 
-$(BUILD)/unit/%.S.o: %.S | tools
-	$(call say,AS   $< (host))
-	$(Q)mkdir -p $(@D)
-	$(Q)$(HOST_CC) -g -I. -Wa,--noexecstack -MMD -MP -c $< -o $@
+-include $(PLUGINS:.so=.d)
 
-$(BUILD)/unit.flags: force
-	$(call write_if_changed,'$(HOST_CC) $(HOST_CFLAGS) $(SANITIZE)')
-
-$(BUILD)/unit/libhost.a: $(UNIT_LIBRARY_OBJECTS)
-	$(Q)rm -f $@
-	$(Q)ar rcs $@ $(UNIT_LIBRARY_OBJECTS)
-
-$(UNIT_PROGRAMS): $(BUILD)/unit/%: $(BUILD)/unit/tests/unit/%.c.o $(BUILD)/unit/libhost.a
-	$(call say,LINK $@)
-	$(Q)$(HOST_CC) $(SANITIZE) -o $@ $^ -lcmocka -lm
-
-.PHONY: unit
+.PHONY: unit model plugins
 unit: $(UNIT_PROGRAMS)
+model: $(MODEL_PROGRAMS)
+plugins: $(PLUGINS)
 
--include $(UNIT_LIBRARY_OBJECTS:.o=.d) $(UNIT_SOURCES:%=$(BUILD)/unit/%.d)
+# ---- tests ----------------------------------------------------------------------------------------
+
+VENV := $(BUILD)/venv
+
+$(VENV)/ready: tests/requirements.txt | tools
+	@echo "  VENV $(VENV)"
+	$(Q)rm -rf $(VENV)
+	$(Q)$(PYTHON) -m venv $(VENV)
+	$(Q)$(VENV)/bin/pip install --quiet --requirement tests/requirements.txt
+	$(Q)touch $@
+
+# What lint tells the compilers' front ends: the image's flags, and the host's for tests/.
+$(BUILD)/lint.flags: force
+	$(call write_if_changed,'image -std=c11 -nostdlibinc -isystem $(BUILD)/picolibc/include -I. \
+-I$(BUILD)/generated -mno-avx $(UEFI_CFLAGS)' 'host $(HOST_CFLAGS)')
+
+.PHONY: test
+test:
+	@tests/packages.sh install build image run test lint
+	@$(MAKE) $(VENV)/ready
+	@$(VENV)/bin/python tests/run_tests.py --make "$(MAKE)" --build $(BUILD) $(SUITES)
+
+.PHONY: lint
+lint:
+	@tests/packages.sh install build lint
+	@$(MAKE) $(BUILD)/lint.flags $(PICOLIBC) $(VERSION_H)
+	@$(PYTHON) tests/lint/lint.py $(BUILD)
+
+.PHONY: format
+format:
+	@tests/packages.sh install lint
+	@$(PYTHON) tests/lint/lint.py --format $(BUILD)
+
+# ---- the rest --------------------------------------------------------------------------------------
 
 .PHONY: clean
 clean:
 	rm -rf $(BUILD)
+
+.PHONY: help
+help:
+	@printf '%s\n' \
+	    'make              build/ironchase.efi, the application' \
+	    'make run          builds, boots a copy of the image in QEMU, and brings the results to' \
+	    '                  build/run/; SET="suite=smoke experiments=chase" passes settings' \
+	    'make test         everything that is tested; SUITES=unit (or pytest) for a part' \
+	    'make image        build/ironchase.img, the image of a USB stick' \
+	    'make usb DEV=/dev/sdX' \
+	    '                  writes the image to a stick' \
+	    'make lint         clang-format, clang-tidy, cppcheck, shellcheck, include rules' \
+	    'make format       lays the sources out with clang-format' \
+	    'make clean        removes build/' \
+	    '' \
+	    'V=1 shows commands. PICOLIBC_SRC=dir builds picolibc from a source tree of yours.'

@@ -74,7 +74,9 @@ shift
 wanted=$(missing "$@")
 wanted=${wanted% }
 [ -n "$wanted" ] || exit 0
-[ "$action" = install ] && can_install || name_missing "$wanted"
+if [ "$action" != install ] || ! can_install; then
+    name_missing "$wanted"
+fi
 
 echo "ironchase: installing $wanted"
 log=$(mktemp)

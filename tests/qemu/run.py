@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Boots a copy of the image in QEMU and shows the run: what `make run` does after building.
+
+usage: run.py IMAGE WORK_DIRECTORY RESULT_DIRECTORY [KEY=VALUE]...
+
+The files that the run left on the stick are copied to RESULT_DIRECTORY. The exit status is 0 only if
+the application ended with success.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from machine import SUCCESS, Machine, MachineError, plain
+
+LONGEST_ESCAPE = 16
+DEFAULTS = ["countdown=0", "on_finish=qemu-exit", "suite=smoke"]
+
+
+class Terminal:
+    """Shows serial text as it comes, without what would clear or move about the user's screen."""
+
+    def __init__(self):
+        self.held = ""
+
+    def show(self, text):
+        text = self.held + text
+        # An escape sequence may be cut in two by the reading.
+        cut = max(text.rfind("\x1b"), 0)
+        whole = plain(text[cut:]) != text[cut:] or len(text) - cut > LONGEST_ESCAPE
+        self.held = text[cut:] if text[cut:cut + 1] == "\x1b" and not whole else ""
+        text = text[:len(text) - len(self.held)]
+        sys.stdout.write(plain(text).replace("\r\n", "\n"))
+        sys.stdout.flush()
+
+
+def collect(stick, target):
+    """The files of the newest run; returns how many there were."""
+    shutil.rmtree(target, ignore_errors=True)
+    runs = stick.runs()
+    if not runs:
+        return 0
+    stick.copy_out(f"RESULTS/{runs[-1]}", target)
+    return len(list(Path(target).iterdir()))
+
+
+def main(image, work, target, *settings):
+    for setting in settings:
+        if "=" not in setting:
+            print(f"make run: {setting!r} in SET is not key=value", file=sys.stderr)
+            return 1
+    shutil.rmtree(work, ignore_errors=True)
+    with Machine(work, image, settings=[*DEFAULTS, *settings], show=Terminal().show) as machine:
+        status = machine.wait()
+    files = collect(machine.stick, target)
+    print(f"\nmake run: {files} files in {target}")
+    if status != SUCCESS:
+        (why,) = (Path(work) / "qemu.log").read_text(encoding="utf-8").strip().split("\n")[-1:]
+        print(f"make run: the run failed (QEMU's exit status is {status}) {why}", file=sys.stderr)
+    return 0 if status == SUCCESS else 1
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        raise SystemExit("usage: run.py IMAGE WORK_DIRECTORY RESULT_DIRECTORY [KEY=VALUE]...")
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except (MachineError, OSError) as error:
+        print(f"make run: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
