@@ -22,7 +22,7 @@ say = $(if $(filter 1,$(V)),,@echo "  $(1)")
 .DEFAULT_GOAL := application
 
 # Without a -j of the user's, use every processor.
-ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+ifeq ($(MAKELEVEL)$(filter -j% --jobserver%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 

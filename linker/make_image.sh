@@ -30,8 +30,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 cp "$application" "$work/BOOTX64.EFI"
-cp "$config" "$work/ironchase.cfg"
-cp "$readme" "$work/README.TXT"
+# Lines end as every editor, old ones on Windows too, knows them.
+sed 's/\r*$/\r/' "$config" >"$work/ironchase.cfg"
+sed 's/\r*$/\r/' "$readme" >"$work/README.TXT"
 touch -d "@$SOURCE_DATE_EPOCH" "$work"/*
 
 new=$image.new
