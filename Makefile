@@ -48,7 +48,7 @@ CODEGEN := -O2 -g -fPIE -fvisibility=hidden -mno-red-zone -mno-avx -fno-stack-pr
 
 # The frame limit is for the image: firmware promises 128 KiB of stack and uses some itself.
 EFI_CFLAGS := -std=c11 $(CODEGEN) $(WARNINGS) -Wframe-larger-than=1024 -fno-common \
-              -ffile-prefix-map=$(CURDIR)/= -nostdinc -isystem $(shell $(CC) -print-file-name=include) \
+              -ffile-prefix-map=$(CURDIR)/= -nostdinc -isystem $(shell $(CC) -print-file-name=include 2>/dev/null) \
               -isystem $(BUILD)/picolibc/include -I. -I$(BUILD)/generated
 EFI_ASFLAGS := -g -ffile-prefix-map=$(CURDIR)/= -I. -Wa,--noexecstack
 EFI_LDFLAGS := -nostdlib -static-pie -Wl,--no-dynamic-linker -Wl,-z,text -Wl,-z,norelro \
