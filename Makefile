@@ -173,7 +173,7 @@ run:
 #   model    as fast and as plain as in the image, for tests/model/*.c, which are watched from outside
 HOST_CFLAGS := -std=c11 -g $(WARNINGS) -D_GNU_SOURCE -I. -I$(BUILD)/generated
 HOST_SOURCES := $(PORTABLE_SOURCES) $(wildcard tests/fakes/*.c)
-unit_FLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+unit_FLAGS := -O1 -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 model_FLAGS := $(CODEGEN)
 
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
@@ -254,7 +254,7 @@ $(BUILD)/lint.flags: force
 test:
 	@tests/packages.sh install build image run test lint
 	@$(MAKE) $(VENV)/ready
-	@$(VENV)/bin/python tests/run_tests.py --make "$(MAKE)" --build $(BUILD) $(SUITES)
+	+@$(VENV)/bin/python tests/run_tests.py --make "$(MAKE)" --build $(BUILD) $(SUITES)
 
 .PHONY: lint
 lint:

@@ -45,8 +45,9 @@ def build_all(make, targets):
     """Each target is a test of its own: that it can be made."""
     count = Count()
     for target in targets:
+        # The open files are those of the make that called, which shares out its jobs.
         done = subprocess.run([*make.split(), "-k", target], cwd=ROOT, check=False,
-                              stdin=subprocess.DEVNULL)
+                              stdin=subprocess.DEVNULL, close_fds=False)
         print(f"build: {target} {'made' if done.returncode == 0 else 'FAILED'}", flush=True)
         count += Count(passed=1) if done.returncode == 0 else Count(failed=1)
     return count
@@ -74,6 +75,7 @@ def run_program(program):
     count = count_cmocka(output)
     if status and not count.failed or not count.passed + count.failed + count.skipped:
         count += Count(failed=1)
+        output += f"\n{program.name}: ended with status {status}"
     text = f"unit: {program.name}: {count} ({time.monotonic() - start:.1f} s)"
     return count, text + ("\n" + output if count.failed else "")
 
