@@ -6,7 +6,6 @@
 #include <string.h>
 
 enum { LEAVES = 256, MSRS = 256, DEVICES = 16 };
-enum { HYPERVISOR_LEAVES = 0x40000000 };
 
 struct leaf {
     uint32_t leaf;
@@ -91,18 +90,16 @@ struct cpuid_regs *processor_cpuid(uint32_t leaf, int64_t subleaf)
     return &found->regs;
 }
 
-/* Out of range, Intel answers with the highest basic leaf, others with zeros. */
+/* Out of range, Intel's processors and QEMU answer with the highest basic leaf; AMD's zeros are the
+ * kinder case. */
 static uint32_t answered_leaf(uint32_t leaf)
 {
     const struct leaf *basic = find_leaf(0, ANY_SUBLEAF);
-    const struct leaf *extended = find_leaf(0x80000000, ANY_SUBLEAF);
-    uint32_t highest_basic = basic != NULL ? basic->regs.eax : 0;
-    uint32_t highest_extended = extended != NULL ? extended->regs.eax : 0;
-    bool intel = basic != NULL && basic->regs.ebx == 0x756e6547; /* "Genu" */
-    bool in_range = leaf < HYPERVISOR_LEAVES ? leaf <= highest_basic
-                    : leaf < 0x80000000      ? find_leaf(HYPERVISOR_LEAVES, ANY_SUBLEAF) != NULL
-                                             : leaf <= highest_extended;
-    return !in_range && intel ? highest_basic : leaf;
+    const struct leaf *range = find_leaf(leaf & 0xffff0000, ANY_SUBLEAF);
+    if (basic == NULL || (range != NULL && leaf <= range->regs.eax)) {
+        return leaf;
+    }
+    return basic->regs.eax;
 }
 
 void insn_cpuid(uint32_t leaf, uint32_t subleaf, struct cpuid_regs *out)
