@@ -231,7 +231,7 @@ $(PLUGINS): $(BUILD)/qemu/%.so: tests/qemu/%.c | tools
 
 .PHONY: unit model plugins
 unit: $(UNIT_PROGRAMS)
-model: $(MODEL_PROGRAMS)
+model: $(MODEL_PROGRAMS) $(BUILD)/model/libhost.a
 plugins: $(PLUGINS)
 
 # ---- tests ----------------------------------------------------------------------------------------

@@ -25,13 +25,19 @@ class Terminal:
 
     def show(self, text):
         text = self.held + text
-        # An escape sequence may be cut in two by the reading.
-        cut = max(text.rfind("\x1b"), 0)
-        whole = plain(text[cut:]) != text[cut:] or len(text) - cut > LONGEST_ESCAPE
-        self.held = text[cut:] if text[cut:cut + 1] == "\x1b" and not whole else ""
+        self.held = self.cut_off(text)
         text = text[:len(text) - len(self.held)]
         sys.stdout.write(plain(text).replace("\r\n", "\n"))
         sys.stdout.flush()
+
+    @staticmethod
+    def cut_off(text):
+        """The end of a text that may be the beginning of an escape sequence or a line's end."""
+        if text.endswith("\r"):
+            return "\r"
+        start = text.rfind("\x1b")
+        tail = text[start:]
+        return tail if start >= 0 and plain(tail) == tail and len(tail) <= LONGEST_ESCAPE else ""
 
 
 def collect(stick, target):
