@@ -229,7 +229,30 @@ $(PLUGINS): $(BUILD)/qemu/%.so: tests/qemu/%.c | tools
 
 -include $(PLUGINS:.so=.d)
 
-.PHONY: unit model plugins
+# Applications for the firmware that boots the image in the tests: each is one C file and, if it is
+# there, the assembly file of the same name.
+LOADER_SOURCES := $(wildcard tests/qemu/loaders/*.c)
+LOADERS := $(LOADER_SOURCES:tests/qemu/loaders/%.c=$(BUILD)/qemu/%.efi)
+$(BUILD)/efi/tests/qemu/loaders/%.c.o: EFI_CFLAGS += $(UEFI_CFLAGS)
+
+define loader_objects
+$(BUILD)/qemu/$(1).elf: $(patsubst %,$(BUILD)/efi/%.o,$(wildcard tests/qemu/loaders/$(1).[cS]))
+endef
+$(foreach loader,$(LOADERS),$(eval $(call loader_objects,$(basename $(notdir $(loader))))))
+
+$(LOADERS:.efi=.elf): linker/ironchase.lds $(PICOLIBC)
+	$(call say,LINK $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(EFI_LDFLAGS) -o $@ $(GNU_EFI_LIB)/crt0-efi-x86_64.o $(filter %.o,$^) \
+	    $(GNU_EFI_LIB)/libgnuefi.a $(PICOLIBC) -lgcc
+
+$(LOADERS): %.efi: %.elf linker/make_pe.py linker/sbat.csv
+	$(Q)$(PYTHON) linker/make_pe.py $< linker/sbat.csv $@
+
+-include $(LOADER_SOURCES:%=$(BUILD)/efi/%.d)
+
+.PHONY: unit model plugins loaders
+loaders: $(LOADERS)
 unit: $(UNIT_PROGRAMS)
 model: $(MODEL_PROGRAMS) $(BUILD)/model/libhost.a
 plugins: $(PLUGINS)

@@ -126,7 +126,8 @@ def main():
     options = parser.parse_args()
     build = ROOT / options.build
     suites = {"unit": (["unit"], run_unit),
-              "pytest": (["image", "model", "plugins", f"{options.build}/lint.flags"], run_pytest)}
+              "pytest": (["image", "model", "plugins", "loaders",
+                          f"{options.build}/lint.flags"], run_pytest)}
     if unknown := set(options.suites) - set(suites):
         raise SystemExit(f"run_tests: no suite {', '.join(sorted(unknown))}: "
                          f"there are {', '.join(suites)}")

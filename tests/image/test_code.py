@@ -10,6 +10,7 @@ RED_ZONE = re.compile(r"-0x[0-9a-f]+\(%rsp")
 SEGMENT = re.compile(r"%[fg]s:")
 # VEX and EVEX instructions begin with a v in AT&T syntax; these few others do, too.
 VECTOR = re.compile(r"%[yz]mm|^v(?!err|erw)")
+WIDE_REGISTER = re.compile(r"%[xyz]?mm[0-9]|%st\b")
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 INSTRUCTION = re.compile(r"^\s*[0-9a-f]+:\t(.*)$")
 
@@ -59,6 +60,14 @@ def test_library_has_no_avx(build):
     assert not [entry for entry in found if VECTOR.search(entry[1])]
 
 
+def test_traps_leave_vector_registers_alone(build):
+    """A trap may come while they hold a measurement's data."""
+    objects = sorted((build / "efi/hw").glob("trap*.o"))
+    assert objects
+    for path in objects:
+        assert not [entry for entry in disassemble(path) if WIDE_REGISTER.search(entry[1])], path
+
+
 def test_no_stack_protector(build):
     done = subprocess.run(["nm", build / "ironchase.elf"], check=True, text=True,
                           capture_output=True)
@@ -81,3 +90,4 @@ def test_the_check_sees_what_it_looks_for(tmp_path):
     assert {name for name, text in found if uses_red_zone(text)} == {"leaf"}
     assert {name for name, text in found if uses_segment(text)} == {"get"}
     assert "add" in {name for name, text in found if VECTOR.search(text)}
+    assert "add" in {name for name, text in found if WIDE_REGISTER.search(text)}

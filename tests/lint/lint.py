@@ -35,11 +35,15 @@ def shell_files():
             if path.read_bytes().startswith((b"#!/bin/sh", b"#!/bin/bash", b"#!/usr/bin/env bash"))]
 
 
+def is_host(file):
+    return file.startswith("tests/") and not file.startswith("tests/qemu/loaders/")
+
+
 def flags(build, file):
     """The compiler flags of a source file."""
     by_kind = dict(line.split(" ", 1) for line in
                    (Path(build) / "lint.flags").read_text(encoding="utf-8").splitlines())
-    return by_kind["host" if file.startswith("tests/") else "image"].split()
+    return by_kind["host" if is_host(file) else "image"].split()
 
 
 def run(*command):
@@ -72,11 +76,10 @@ def check_tidy(build):
 def check_cppcheck(build):
     """One run over each part, so that a function's caller is seen with it."""
     found = []
-    for kind, files in (("image", [f for f in c_files(".c") if not f.startswith("tests/")]),
-                        ("host", [f for f in c_files(".c") if f.startswith("tests/")])):
+    for part in (False, True):
+        files = [file for file in c_files(".c") if is_host(file) == part]
         if files:
-            places = [flag for flag in flags(build, "tests/" if kind == "host" else "hw/")
-                      if flag.startswith(("-I", "-D"))]
+            places = [flag for flag in flags(build, files[0]) if flag.startswith(("-I", "-D"))]
             found.append(complaint(
                 "cppcheck", "--quiet", "--error-exitcode=1", "--std=c11", "--platform=unix64",
                 "--enable=warning,performance,portability", "--inline-suppr",
