@@ -202,8 +202,8 @@ class Machine:
         return status
 
     def type(self, text):
-        """Sends text to the serial port."""
-        self.process.stdin.write(text.encode())
+        """Sends text, or bytes, to the serial port."""
+        self.process.stdin.write(text if isinstance(text, bytes) else text.encode())
         self.process.stdin.flush()
 
     def power_off(self):

@@ -7,8 +7,13 @@ The files that the run left on the stick are copied to RESULT_DIRECTORY. The exi
 the application ended with success.
 """
 
+import contextlib
+import os
+import select
 import shutil
 import sys
+import termios
+import tty
 from pathlib import Path
 
 from machine import SUCCESS, Machine, MachineError, plain
@@ -40,6 +45,31 @@ class Terminal:
         return tail if start >= 0 and plain(tail) == tail and len(tail) <= LONGEST_ESCAPE else ""
 
 
+@contextlib.contextmanager
+def single_keys():
+    """Lets keys through as they are pressed, where there is a keyboard; says whether there is."""
+    if not sys.stdin.isatty():
+        yield False
+        return
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        yield True
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def wait(machine):
+    """Waits for the machine's end; what is typed meanwhile goes to its serial port."""
+    with single_keys() as keyboard:
+        while keyboard and machine.running():
+            ready, _, _ = select.select([sys.stdin], [], [], 0.2)
+            if ready:
+                with contextlib.suppress(OSError):
+                    machine.type(os.read(sys.stdin.fileno(), 64))
+    return machine.wait()
+
+
 def collect(stick, target):
     """The files of the newest run; returns how many there were."""
     shutil.rmtree(target, ignore_errors=True)
@@ -57,7 +87,7 @@ def main(image, work, target, *settings):
             return 1
     shutil.rmtree(work, ignore_errors=True)
     with Machine(work, image, settings=[*DEFAULTS, *settings], show=Terminal().show) as machine:
-        status = machine.wait()
+        status = wait(machine)
     files = collect(machine.stick, target)
     print(f"\nmake run: {files} files in {target}")
     if status != SUCCESS:
