@@ -18,6 +18,8 @@
 #define CR4_CET     (UINT64_C(1) << 23)
 #define CR4_FRED    (UINT64_C(1) << 32) /* replaces the interrupt table: FRED specification, 3 */
 
+#define DR7_NOTHING (UINT64_C(1) << 10) /* no breakpoint; bit 10 is always one */
+
 #define FLAGS_IF (UINT64_C(1) << 9)
 
 /* What LGDT, SGDT, LIDT and SIDT move in 64-bit mode. */

@@ -218,8 +218,8 @@ static bool osxsave(const struct window *window)
 void window_inside(struct window_path *path)
 {
     struct window *window = (struct window *)path;
-    if (window->found.value[STATE_DR7] != 0) {
-        cpu_write_dr7(0);
+    if (window->found.value[STATE_DR7] != DR7_NOTHING) {
+        cpu_write_dr7(DR7_NOTHING);
     }
     cpu_reset_fpu();
     cpu_write_mxcsr(0x1F80); /* all exceptions masked: the ABI's state */
@@ -251,7 +251,7 @@ void window_outside(struct window_path *path)
     cpu_reset_fpu();
     cpu_write_fcw((uint16_t)found[STATE_FCW]);
     cpu_write_mxcsr((uint32_t)found[STATE_MXCSR]);
-    if (found[STATE_DR7] != 0) {
+    if (found[STATE_DR7] != DR7_NOTHING) {
         cpu_write_dr7(found[STATE_DR7]);
     }
     cpu_write_dr6(found[STATE_DR6]); /* #DB leaves its marks there… */
