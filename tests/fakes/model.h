@@ -14,6 +14,10 @@
 
 enum { MODEL_LEVELS = 4, MODEL_TLBS = 4 };
 
+/* So many KiB and MiB in bytes, without the bounds of an int. */
+#define KIBS(n) ((size_t)(n)*KIB)
+#define MIBS(n) ((size_t)(n)*MIB)
+
 /* A cache, physically indexed, least recently used line out first. */
 struct model_level {
     uint64_t size;

@@ -15,8 +15,8 @@ void *chase_hops(void *cursor, uint64_t hops)
 
 uint64_t spin_adds(uint64_t laps)
 {
-    model_work(64.0 * (double)laps);
-    return laps;
+    model_work((double)(laps * SPIN_ADDS));
+    return laps * SPIN_ADDS;
 }
 
 void read_lines(const void *from, size_t lines)

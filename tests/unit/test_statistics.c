@@ -63,6 +63,14 @@ static void test_median_distance(void **state)
     assert_near(column_mad(&column, column_median(&column)), 3);
 }
 
+/* Anything from 0 up to `below`; the same at each run. */
+static uint64_t anything(uint64_t below)
+{
+    static uint64_t x = 1;
+    x = x * 6364136223846793005u + 1442695040888963407u;
+    return (x >> 33) % below;
+}
+
 static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -74,11 +82,10 @@ static int by_value(const void *a, const void *b)
 static void test_ranks_agree_with_sorting(void **state)
 {
     (void)state;
-    double values[257], before[257], sorted[257];
-    srand(7);
+    double values[257] = { 0 }, before[257], sorted[257];
     for (size_t n = 1; n <= COUNT(values); n += 16) {
         for (size_t i = 0; i < n; i++) {
-            values[i] = ldexp(rand() % 64 - 32, rand() % 80 - 40);
+            values[i] = ldexp((double)anything(64) - 32, (int)anything(80) - 40);
         }
         memcpy(before, values, sizeof values);
         memcpy(sorted, values, sizeof values);
@@ -239,7 +246,8 @@ static void test_visits_that_agree(void **state)
     struct observed all[12];
     static const double around[] = { -3, -1, 1, 3 };
     for (unsigned i = 0; i < COUNT(all); i++) {
-        all[i] = (struct observed){ 100 + 0.5 * (i / 4) + around[i % 4], i / 4 };
+        const unsigned visit = i / 4;
+        all[i] = (struct observed){ 100 + 0.5 * visit + around[i % 4], visit };
     }
     const struct observations observations = observe(all, COUNT(all));
     struct spread spread;
@@ -258,7 +266,8 @@ static void test_visits_that_differ(void **state)
     (void)state;
     struct observed all[35];
     for (unsigned i = 0; i < COUNT(all); i++) {
-        all[i] = (struct observed){ 100 + 10 * (i / 7) + 0.1 * (i % 7), i / 7 };
+        const unsigned visit = i / 7;
+        all[i] = (struct observed){ 100 + 10 * visit + 0.1 * (i % 7), visit };
     }
     const struct observations observations = observe(all, COUNT(all));
     struct spread spread;
@@ -299,7 +308,7 @@ static void test_noisy(void **state)
 
 /* --- Trend --- */
 
-static bool has_trend(double (*value)(unsigned visit, unsigned i), unsigned visits, unsigned each)
+static bool has_trend(double (*value)(unsigned visit, unsigned i), size_t visits, unsigned each)
 {
     struct observed all[128];
     assert_true(visits * each <= COUNT(all));
@@ -337,7 +346,7 @@ static double random_value(unsigned visit, unsigned i)
 {
     (void)visit;
     (void)i;
-    return 100 + rand() / (double)RAND_MAX;
+    return 100 + (double)anything(1 << 20) * 0x1p-20;
 }
 
 static void test_trend(void **state)
@@ -359,7 +368,6 @@ static void test_trend_by_chance(void **state)
     (void)state;
     enum { TRIALS = 4000 };
     unsigned called = 0;
-    srand(1);
     for (unsigned i = 0; i < TRIALS; i++) {
         called += has_trend(random_value, 1, 12) ? 1 : 0;
     }
