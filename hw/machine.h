@@ -38,15 +38,19 @@ struct cache {
     unsigned level;
     enum cache_type type;
     uint64_t size; /* bytes that one core can use (of one complex, not of the package) */
-    unsigned ways, sets, line;
+    unsigned ways, sets, line; /* ways and sets 0: not told */
     unsigned shared_by; /* logical processors, as id space: a power of two on Intel */
 };
+
+/* Golden Cove and its successors have a first-level TLB for loads and another one for stores. */
+enum tlb_accesses { TLB_ALL_ACCESSES, TLB_LOADS, TLB_STORES };
 
 struct tlb {
     unsigned level;
     enum cache_type type;
-    unsigned page_sizes; /* bit i: enum page_size i */
-    unsigned entries, ways;
+    enum tlb_accesses accesses;
+    unsigned page_sizes;    /* bit i: enum page_size i */
+    unsigned entries, ways; /* as many ways as entries: fully associative; 0: not told */
 };
 
 enum core_type { CORE_UNKNOWN, CORE_PERFORMANCE, CORE_EFFICIENT };

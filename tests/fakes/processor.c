@@ -95,7 +95,9 @@ struct cpuid_regs *processor_cpuid(uint32_t leaf, int64_t subleaf)
 static uint32_t answered_leaf(uint32_t leaf)
 {
     const struct leaf *basic = find_leaf(0, ANY_SUBLEAF);
-    const struct leaf *range = find_leaf(leaf & 0xffff0000, ANY_SUBLEAF);
+    bool of_hypervisor = leaf >> 28 == 4; /* ranges of 256 leaves */
+    const struct leaf *range =
+        find_leaf(leaf & (of_hypervisor ? 0xffffff00 : 0xffff0000), ANY_SUBLEAF);
     if (basic == NULL || (range != NULL && leaf <= range->regs.eax)) {
         return leaf;
     }

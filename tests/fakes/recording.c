@@ -7,7 +7,7 @@
 
 #include "tests/fakes/processor.h"
 
-enum { LINE = 256 };
+enum { LINE = 512 };
 
 static void refuse(const char *path, const char *line)
 {
@@ -43,7 +43,7 @@ static bool take_msr(const char *line)
 static bool take_expectation(const char *line, struct recording *recording)
 {
     struct expectation expect;
-    if (sscanf(line, "expect %23s %63[^\n]", expect.name, expect.value) != 2) {
+    if (sscanf(line, "expect %23s %255[^\n]", expect.name, expect.value) != 2) {
         return false;
     }
     if (recording != NULL) {

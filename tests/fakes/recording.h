@@ -14,7 +14,7 @@
 
 struct expectation {
     char name[24];
-    char value[64];
+    char value[256];
 };
 
 enum { EXPECTATIONS = 48 };
