@@ -47,7 +47,8 @@ CODEGEN := -O2 -g -fPIE -fvisibility=hidden -mno-red-zone -mno-avx -fno-stack-pr
            -fdata-sections
 
 # The frame limit is for the image: firmware promises 128 KiB of stack and uses some itself.
-EFI_CFLAGS := -std=c11 $(CODEGEN) $(WARNINGS) -Wframe-larger-than=1024 -fno-common \
+# (strnlen and strtok_r are POSIX's.)
+EFI_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(CODEGEN) $(WARNINGS) -Wframe-larger-than=1024 -fno-common \
               -ffile-prefix-map=$(CURDIR)/= -nostdinc -isystem $(shell $(CC) -print-file-name=include 2>/dev/null) \
               -isystem $(BUILD)/picolibc/include -I. -I$(BUILD)/generated
 EFI_ASFLAGS := -g -ffile-prefix-map=$(CURDIR)/= -I. -Wa,--noexecstack
@@ -270,7 +271,7 @@ $(VENV)/ready: tests/requirements.txt | tools
 
 # What lint tells the compilers' front ends: the image's flags, and the host's for tests/.
 $(BUILD)/lint.flags: force
-	$(call write_if_changed,'image -std=c11 -nostdlibinc -isystem $(BUILD)/picolibc/include -I. \
+	$(call write_if_changed,'image -std=c11 -D_POSIX_C_SOURCE=200809L -nostdlibinc -isystem $(BUILD)/picolibc/include -I. \
 -I$(BUILD)/generated -mno-avx $(UEFI_CFLAGS)' 'host $(filter-out -Wmissing-prototypes,$(HOST_CFLAGS))')
 
 .PHONY: test
