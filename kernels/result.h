@@ -53,6 +53,8 @@ struct variant {
     union variant_value value[VARIANT_KEYS];
 };
 
+/* Values of V_PLACEMENT: "in-order", "scattered", "balanced". */
+extern const char *const placement_name[PLACINGS];
 /* "working_set"…: the key's name in every file. */
 extern const char *const variant_name[VARIANT_KEYS];
 /* True for keys whose value is text ("random"); the others are numbers. */
