@@ -1,0 +1,9 @@
+/* The experiment `chase`: what a load costs that needs the one before it, over the size of the set. */
+#ifndef KERNELS_CHASE_H
+#define KERNELS_CHASE_H
+
+#include "kernels/kernel.h"
+
+extern const struct kernel chase_kernel;
+
+#endif
