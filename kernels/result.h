@@ -149,7 +149,7 @@ extern const char *const experiment_status_name[]; /* "ok", "partial", "skipped"
 struct experiment {
     const char *name, *title;
     enum experiment_status status;
-    const char *reason; /* NULL if ok */
+    const char *reason; /* of its status; if ok, what was left out and why, or NULL */
     struct fault fault; /* of a failed one; vector 0 with no ip: none */
     size_t first_point, points; /* into results.point */
     size_t first_check, checks; /* into results.check */
@@ -188,7 +188,7 @@ struct results {
     const char *status_reason;
     char started[24]; /* ISO time, "" where the firmware has none */
     char name[MACHINE_TEXT];
-    char repeat_line[512]; /* the settings that run it again */
+    char repeat_line[1024]; /* the settings that run it again */
     const struct machine *machine;
     const struct setting_note *setting;
     size_t settings;
