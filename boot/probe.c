@@ -1,0 +1,54 @@
+#include "boot/probe.h"
+
+#include "hw/cpu.h"
+
+enum { LAPS = 8 };
+
+/* Line `i` of the packed or the spread walk. Both use each set of a first-level cache as often: a
+ * page apart they lie at another line of each page. */
+static size_t offset(size_t i, bool spread)
+{
+    const size_t lines_of_page = PAGE_4K / LINE_BYTES;
+    return spread ? i * PAGE_4K + i % lines_of_page * LINE_BYTES : i * LINE_BYTES;
+}
+
+/* Loads a line's first bytes; the result is 0, but not before the load is done. */
+static size_t load_and_wait(const char *at, size_t zero)
+{
+    size_t result;
+    __asm__ volatile("mov %1, %0\n\tand %2, %0"
+                     : "=&r"(result)
+                     : "m"(*(const volatile size_t *)at), "r"(zero)
+                     : "cc");
+    return result;
+}
+
+static uint64_t lap(const char *first, bool spread)
+{
+    size_t zero = 0;
+    uint64_t begin = cpu_tsc_ordered();
+    for (size_t i = 0; i < PROBE_LINES; i++) {
+        zero = load_and_wait(first + offset(i, spread) + zero, zero);
+    }
+    return cpu_tsc_ordered() - begin;
+}
+
+static uint64_t fastest_lap(const char *first, bool spread)
+{
+    uint64_t fastest = UINT64_MAX;
+    for (unsigned i = 0; i < LAPS; i++) {
+        uint64_t ticks = lap(first, spread);
+        fastest = ticks < fastest ? ticks : fastest;
+    }
+    return fastest;
+}
+
+struct probe probe_page(const void *at)
+{
+    return (struct probe){ fastest_lap(at, false), fastest_lap(at, true) };
+}
+
+bool probe_is_smashed(const struct probe *probe)
+{
+    return probe->spread - probe->packed / 3 > probe->packed && probe->spread > probe->packed;
+}
