@@ -18,10 +18,11 @@ enum {
 #define ONE_WALK_ABOVE (64ull * MIB)
 #define BODY_SECONDS   0.7 /* after this a body begins nothing new */
 
-/* The interval of a median is about 2 x 1.96 x 1.2533 sigma / sqrt(n) wide, and sigma is about
- * 1.4826 MAD; half the width that would be called noisy is aimed at. */
-#define WIDTH_IN_MADS 7.284
-#define AIMED_WIDTH   0.01
+/* The interval of a median is about 2 x 1.96 x 1.2533 sigma / sqrt(n) wide, and five samples range
+ * over 2.326 sigma on average. (Their MAD would be blind: it is small whenever three are alike.)
+ * Half the width that would be called noisy is aimed at. */
+#define WIDTH_IN_RANGES 2.112
+#define AIMED_WIDTH     0.01
 
 /* One visit under way: all that its bodies read and write. Static, because a window maps the
  * image, its stack and the data, but not wherever a caller may keep its series and its plan. */
@@ -105,9 +106,9 @@ static size_t share_of_visit(const struct visit *visit)
 }
 
 /* Samples that give the aimed width: at least R and one a visit, at most 4R. */
-static size_t samples_for(const struct visit *visit, double mad_share)
+static size_t samples_for(const struct visit *visit, double range_share)
 {
-    const double width = WIDTH_IN_MADS * mad_share / AIMED_WIDTH;
+    const double width = WIDTH_IN_RANGES * range_share / AIMED_WIDTH;
     const double least = fmax(visit->repetitions, visit->visits);
     const double most = fmax(least, (double)MOST_TIMES_R * visit->repetitions);
     const double samples = fmin(fmax(ceil(width * width), least), most);
@@ -120,10 +121,11 @@ static void fly_pilot(struct visit *visit)
     struct sample pilot[PILOT_SAMPLES];
     for (size_t i = 0; i < PILOT_SAMPLES; i++) {
         take_full_sample(visit, &pilot[i]);
+        pilot[i].ns = pilot[i].flags == 0 ? pilot[i].ns : NAN; /* struck: says nothing */
     }
     const struct column ns = { &pilot[0].ns, sizeof *pilot, PILOT_SAMPLES };
-    const double median = column_median(&ns);
-    visit->wanted = samples_for(visit, column_mad(&ns, median) / median);
+    const double range = column_rank(&ns, column_known(&ns)) - column_rank(&ns, 1);
+    visit->wanted = samples_for(visit, range / column_median(&ns)); /* NAN: R */
     visit->missing = share_of_visit(visit);
 }
 
