@@ -76,7 +76,7 @@ static void widen(struct range *range, const struct variant *variant, enum varia
     }
 }
 
-/* "4K, 2M", or "4 KiB to 64 MiB (15)" where that would be long. */
+/* "4K, 2M", or "4 KiB to 64 MiB (15 values)" where that would be long. */
 static void append_values(const struct measurement *measurement, size_t count, enum variant_key key,
                           char *line, size_t length)
 {
@@ -97,11 +97,11 @@ static void append_values(const struct measurement *measurement, size_t count, e
         }
     }
     if (range.values > VALUES_SHOWN && !variant_is_text(key)) {
-        (void)snprintf(line + start, PLAN_LINE - start, "%s to %s (%zu)",
+        (void)snprintf(line + start, PLAN_LINE - start, "%s to %s (%zu values)",
                        value_text(range.least, key, from), value_text(range.most, key, to),
                        range.values);
     } else if (range.values > VALUES_SHOWN) {
-        (void)snprintf(line + length, PLAN_LINE - length, ", ... (%zu)", range.values);
+        (void)snprintf(line + length, PLAN_LINE - length, ", ... (%zu values)", range.values);
     }
 }
 

@@ -23,9 +23,9 @@ struct scope {
 /* Everything a kernel's functions are given while one measurement is built, run and checked. */
 struct job {
     const struct variant *variant;
-    uint64_t seed; /* of this visit */
-    void *data;    /* mapped base; touch it in a body only */
-    size_t bytes;  /* of the working set */
+    uint64_t seed;      /* of this visit */
+    void *data;         /* mapped base; touch it in a body only */
+    size_t bytes;       /* of the working set */
     uint64_t state[32]; /* the kernel's own, set by `begin` */
 };
 
@@ -58,12 +58,12 @@ struct measurement {
     const struct kernel *kernel;
     struct variant variant;
     struct layout layout;
+    size_t bytes; /* working set */
     struct conditions conditions;
-    size_t bytes;     /* working set */
-    unsigned data;    /* group number, increasing within an experiment */
-    double seconds;   /* estimate for all its visits, without building */
+    unsigned data;        /* group number, increasing within an experiment */
+    double seconds;       /* estimate for all its visits, without building */
     double build_seconds; /* estimate of building and proving once, for the group's first member */
-    const char *skip; /* static reason why it is not measured, or NULL */
+    const char *skip;     /* static reason why it is not measured, or NULL */
 };
 
 /* Where `list` puts its measurements: `room` is never passed, `lost` counts what did not fit. */
