@@ -40,7 +40,6 @@ static void add_structure(struct processor *processor, const struct cpuid_regs *
         return;
     }
     unsigned ways = regs->ebx >> 16;
-    bool fully_associative = (regs->edx >> 8 & 1) != 0;
     add_tlb(processor, (struct tlb){
                            .level = regs->edx >> 5 & 7,
                            .type = structure_types[type].type,
@@ -49,7 +48,7 @@ static void add_structure(struct processor *processor, const struct cpuid_regs *
                                          ((regs->ebx & 2) != 0 ? PAGES_2M : 0U) |
                                          ((regs->ebx & 8) != 0 ? PAGES_1G : 0U),
                            .entries = ways * regs->ecx,
-                           .ways = fully_associative ? FULL : ways,
+                           .ways = ways,
                        });
 }
 

@@ -207,6 +207,16 @@ static void fully_associative_and_untold_ways(void **state)
     assert_int_equal(data_cache(&processor, 3)->size, 16 * MIB);
 }
 
+static void partitions_count(void **state)
+{
+    (void)state;
+    struct processor processor;
+    load("sapphire_rapids.txt");
+    processor_cpuid(4, 3)->ebx |= 1U << 12; /* two */
+    survey_processor(&processor);
+    assert_int_equal(last_cache(&processor)->size, 2 * 39321600);
+}
+
 static void endless_leaves_end(void **state)
 {
     (void)state;
@@ -365,6 +375,7 @@ static const struct CMUnitTest scripted[] = {
     cmocka_unit_test(hidden_leaf_4_falls_back_to_descriptors),
     cmocka_unit_test(no_cache_at_all_is_survived),
     cmocka_unit_test(fully_associative_and_untold_ways),
+    cmocka_unit_test(partitions_count),
     cmocka_unit_test(endless_leaves_end),
     cmocka_unit_test(unified_second_level_tlb_of_old_amd),
     cmocka_unit_test(every_dump_decodes_as_expected),

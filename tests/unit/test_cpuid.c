@@ -145,6 +145,20 @@ static void hypervisor_range_ends_where_it_says(void **state)
     assert_false(cpuid_read(0x40000100, 0, &regs));
 }
 
+/* What a range that is not there answers may look like a large number. */
+static void range_that_is_not_there_has_no_leaves(void **state)
+{
+    (void)state;
+    struct cpuid_regs regs;
+    load("alder_lake_p.txt");
+    processor_cpuid(1, ANY_SUBLEAF)->ecx |= 0x80000000;
+    processor_cpuid(0x20, ANY_SUBLEAF)->eax = 0xfc004121;
+    assert_false(cpuid_read(0x40000100, 0, &regs));
+    assert_int_equal(regs.eax, 0);
+    processor_cpuid(0x20, ANY_SUBLEAF)->eax = 0x40000200; /* this one even to its range */
+    assert_true(cpuid_read(0x40000100, 0, &regs));
+}
+
 static void descriptors_skip_count_and_invalid_registers(void **state)
 {
     (void)state;
@@ -394,6 +408,7 @@ static void memory_encryption_takes_address_bits(void **state)
 static const struct CMUnitTest scripted[] = {
     cmocka_unit_test(leaf_out_of_range_is_zero),
     cmocka_unit_test(hypervisor_range_ends_where_it_says),
+    cmocka_unit_test(range_that_is_not_there_has_no_leaves),
     cmocka_unit_test(descriptors_skip_count_and_invalid_registers),
     cmocka_unit_test(hypervisor_has_the_name_people_know),
     cmocka_unit_test(kvm_behind_a_hyperv_interface_is_kvm),
