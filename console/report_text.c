@@ -100,13 +100,23 @@ static void print_checks(struct report *report, const struct check *check, size_
 
 static void print_fault(struct console *console, const struct fault *fault)
 {
+    /* SDM vol. 3A, table 6-1 */
+    static const char *const name[] = {
+        [0] = "#DE ",  [1] = "#DB ",  [3] = "#BP ",  [6] = "#UD ",  [7] = "#NM ",
+        [8] = "#DF ",  [11] = "#NP ", [12] = "#SS ", [13] = "#GP ", [14] = "#PF ",
+        [16] = "#MF ", [17] = "#AC ", [18] = "#MC ", [19] = "#XM ", [21] = "#CP ",
+    };
+    struct line line = { 0 };
     if (fault->vector == 0 && fault->ip == 0) {
         return;
     }
-    console_line(console,
-                 "fault: vector %" PRIu64 ", error code 0x%" PRIx64 ", RIP 0x%" PRIx64
-                 ", address 0x%" PRIx64,
-                 fault->vector, fault->code, fault->ip, fault->address);
+    bool named = fault->vector < sizeof name / sizeof name[0] && name[fault->vector];
+    line_add(&line, "%svector %" PRIu64 ", error code 0x%" PRIx64 ", RIP 0x%" PRIx64,
+             named ? name[fault->vector] : "", fault->vector, fault->code, fault->ip);
+    if (fault->vector == 14) {
+        line_add(&line, ", address 0x%" PRIx64, fault->address);
+    }
+    console_paragraph(console, "fault: ", line.text);
 }
 
 /* Adds "5 points", "1 check", "12 checks, 1 failed". */

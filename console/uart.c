@@ -129,7 +129,8 @@ static unsigned found_divisor(const struct uart *uart)
 
 static void set_line(const struct uart *uart, unsigned baud)
 {
-    unsigned divisor = (clock_of(uart) + 8 * baud) / (16 * baud);
+    uint64_t wide = baud; /* what a user may ask for overflows 32 bits */
+    uint64_t divisor = (clock_of(uart) + 8 * wide) / (16 * wide);
     divisor = divisor < 1 ? 1 : divisor > 0xFFFF ? 0xFFFF : divisor;
     set(uart, LINE, LINE_8N1 | LINE_DIVISOR);
     set(uart, DIVISOR_LOW, (uint8_t)divisor);

@@ -241,34 +241,41 @@ void example_run_make(struct example_run *run)
     make_results(run);
 }
 
-static void show_progress(const struct observer *observer, const struct progress *now)
+static void show_progress(const struct example_run *run, const struct experiment *experiment,
+                          size_t index, const struct observer *observer, size_t n)
 {
-    if (observer->progress) {
-        observer->progress(observer->self, now);
+    struct progress now = { .done = index,
+                            .all = run->results.points,
+                            .seconds_done = 4.0 * (double)index,
+                            .seconds_left = 4.0 * (double)(run->results.points - index),
+                            .experiment = experiment->name,
+                            .variant = &run->point[index].variant };
+    for (size_t i = 0; i < n; i++) {
+        if (observer[i].progress) {
+            observer[i].progress(observer[i].self, &now);
+        }
     }
 }
 
 static void play_point(const struct example_run *run, const struct experiment *experiment,
-                       size_t index, const struct observer *observer)
+                       size_t index, const struct observer *observer, size_t n)
 {
     const struct point *point = &run->point[index];
     struct measurement measurement = { .kernel = &example_kernel, .variant = point->variant };
     struct sample sample[sizeof run->sample / sizeof run->sample[0]];
     memcpy(sample, run->sample, sizeof sample);
     struct series series = { .sample = sample, .count = 2, .room = 4, .operations = 2e5 };
-    struct progress now = { .done = index,
-                            .all = run->results.points,
-                            .seconds_done = 4.0 * (double)index,
-                            .seconds_left = 4.0 * (double)(run->results.points - index),
-                            .experiment = experiment->name,
-                            .variant = &point->variant };
-    show_progress(observer, &now);
-    if (index == 0 && observer->visit) {
-        observer->visit(observer->self, experiment, &measurement, &series);
+    show_progress(run, experiment, index, observer, n);
+    for (size_t i = 0; i < n && index == 0; i++) {
+        if (observer[i].visit) {
+            observer[i].visit(observer[i].self, experiment, &measurement, &series);
+        }
     }
     series.count = 4;
-    if (observer->point) {
-        observer->point(observer->self, experiment, point, &series);
+    for (size_t i = 0; i < n; i++) {
+        if (observer[i].point) {
+            observer[i].point(observer[i].self, experiment, point, &series);
+        }
     }
 }
 
@@ -289,9 +296,7 @@ static void play_experiment(const struct example_run *run, size_t index,
         begin_experiment(run, index, &observer[i]);
     }
     for (size_t p = 0; p < experiment->points; p++) {
-        for (size_t i = 0; i < n; i++) {
-            play_point(run, experiment, experiment->first_point + p, &observer[i]);
-        }
+        play_point(run, experiment, experiment->first_point + p, observer, n);
     }
     for (size_t i = 0; i < n; i++) {
         observer[i].experiment_end(observer[i].self, &run->results, experiment);
