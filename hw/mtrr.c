@@ -235,9 +235,6 @@ uint8_t mtrr_type(const struct mtrr *mtrr, uint64_t address, uint64_t *end)
     if (mtrr->fixed_enabled && address < MIB) {
         return fixed_type(mtrr, address, end);
     }
-    if (address < MIB) {
-        *end = MIB;
-    }
     return variable_type(mtrr, address, end);
 }
 
