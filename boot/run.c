@@ -1,5 +1,7 @@
 #include "boot/run.h"
 
+#include "kernels/plausible.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -374,6 +376,7 @@ static void finish_point(struct running *running, size_t index)
         point->predicted = measurement->kernel->predict(machine, &measurement->variant, before,
                                                         experiment->points);
     }
+    (void)plausible_judge(point, before, experiment->points);
     results->points++;
     experiment->points++;
     item->finished = true;
