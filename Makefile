@@ -42,9 +42,13 @@ WARNINGS := -Wall -Wextra -Werror -Wconversion -Wshadow -Wstrict-prototypes -Wmi
 
 # How code of the image is generated; picolibc gets exactly these. No red zone: interrupts use the
 # stack they find. No AVX: the firmware does not switch it on.
-CODEGEN := -O2 -g -fPIE -fvisibility=hidden -mno-red-zone -mno-avx -fno-stack-protector \
+CODEGEN := -Os -g -fPIE -fvisibility=hidden -mno-red-zone -mno-avx -fno-stack-protector \
            -fcf-protection=none -fno-asynchronous-unwind-tables -ffunction-sections \
            -fdata-sections
+
+# Room on the stick is scarce, time only where data is built and measured: kernels/ alone is compiled
+# for speed. (The measured loops are assembly.)
+FAST_CFLAGS := -O2
 
 # The frame limit is for the image: firmware promises 128 KiB of stack and uses some itself.
 # (strnlen and strtok_r are POSIX's.)
@@ -113,6 +117,7 @@ $(VERSION_H): force | tools
 # ---- the application ------------------------------------------------------------------------------
 
 $(BUILD)/efi/boot/uefi/%.c.o: EFI_CFLAGS += $(UEFI_CFLAGS)
+$(BUILD)/efi/kernels/%.c.o: EFI_CFLAGS += $(FAST_CFLAGS)
 
 define efi_compile
 $(call say,CC   $<)
@@ -175,7 +180,7 @@ run:
 HOST_CFLAGS := -std=c11 -g $(WARNINGS) -D_GNU_SOURCE -I. -I$(BUILD)/generated
 HOST_SOURCES := $(PORTABLE_SOURCES) $(wildcard tests/fakes/*.c)
 unit_FLAGS := -O1 -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-model_FLAGS := $(CODEGEN)
+model_FLAGS := $(CODEGEN) $(FAST_CFLAGS)
 
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 UNIT_PROGRAMS := $(UNIT_SOURCES:tests/%.c=$(BUILD)/%)

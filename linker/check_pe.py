@@ -99,7 +99,7 @@ def check_sections(pe):
             yield f"{s.name} has access {access:#x}"
         if s.address != address or s.file_offset != offset or s.file_size % PAGE:
             yield f"{s.name} is not where the section before it ends, or not page aligned"
-        if s.size > s.file_size:
+        if s.size > s.file_size and not s.characteristics & WRITE:
             yield f"{s.name} is larger in memory than in the file"
         address = s.address + (s.size + PAGE - 1) // PAGE * PAGE
         offset = s.file_offset + s.file_size

@@ -62,9 +62,9 @@ def segment_section(segment):
     characteristics = READ
     characteristics |= CODE | EXECUTE if segment.flags & elf.PF_X else INITIALISED
     characteristics |= WRITE if segment.flags & elf.PF_W else 0
-    data = segment.data.ljust(segment.memory_size, b"\0")
-    return PeSection(SECTION_NAMES[segment.flags], segment.address, data, len(data),
-                     characteristics)
+    # What the file does not hold of a section is zero in memory.
+    return PeSection(SECTION_NAMES[segment.flags], segment.address, segment.data,
+                     segment.memory_size, characteristics)
 
 
 def empty_relocation_block(page):
