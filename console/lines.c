@@ -66,9 +66,12 @@ static void make_printable(char *line)
 {
     size_t n = 0;
     for (const char *at = line; *at && n < LINE_MOST; at++) {
-        unsigned char byte = (unsigned char)*at;
-        if ((byte & 0xC0) != 0x80) { /* of a UTF-8 character, the first byte only */
-            line[n++] = byte >= ' ' && byte < 0x7F ? *at : '?';
+        unsigned byte = (unsigned char)*at;
+        bool plain = byte >= ' ' && byte < 0x7F;
+        if (plain) {
+            line[n++] = *at;
+        } else if ((byte & 0xC0) != 0x80) { /* of a UTF-8 character, the first byte only */
+            line[n++] = '?';
         }
     }
     line[n] = 0;

@@ -174,7 +174,10 @@ static void finding(void *self, const struct finding *finding)
 static bool wants_stop(void *self)
 {
     struct report *report = self;
-    char key = report->key ? report->key(report->keyboard) : 0;
+    char key = 0;
+    if (report->key) {
+        key = report->key(report->keyboard);
+    }
     if ((key == 'q' || key == 'Q') && !report->stopping) {
         report->stopping = true;
         console_line(report->console,

@@ -25,12 +25,12 @@ struct serial_file {
     const struct sink *line; /* takes whole lines, one a call */
     const char *name;        /* at most 24 characters, no space */
 
-    unsigned number;
     uint64_t bytes;
-    uint32_t crc;
     size_t used;
-    char text[SERIAL_TEXT];
+    unsigned number;
+    uint32_t crc;
     enum status status; /* the first failure of the line; what follows is still tried */
+    char text[SERIAL_TEXT];
 };
 
 /* `rest`: the file's beginning was saved elsewhere. */

@@ -44,7 +44,7 @@ enum status uart_com(unsigned number, struct uart_place *place)
 static uint8_t get(const struct uart *uart, enum uart_register which)
 {
     const struct uart_place *place = &uart->place;
-    uint64_t at = place->address + which * place->stride;
+    uint64_t at = place->address + (uint64_t)which * place->stride;
     uint16_t port = (uint16_t)at;
     switch (place->access) {
     case 4: return (uint8_t)(place->in_memory ? insn_read32(at) : insn_in32(port));
@@ -74,7 +74,7 @@ static void set_port(uint16_t port, unsigned access, uint8_t value)
 static void set(const struct uart *uart, enum uart_register which, uint8_t value)
 {
     const struct uart_place *place = &uart->place;
-    uint64_t at = place->address + which * place->stride;
+    uint64_t at = place->address + (uint64_t)which * place->stride;
     if (place->in_memory) {
         set_memory(at, place->access, value);
     } else {

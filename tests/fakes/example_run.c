@@ -32,14 +32,14 @@ static void make_processor(struct processor *processor)
         .tlbs = 2,
         .cache = { { .level = 1,
                      .type = CACHE_DATA,
-                     .size = 48 * KIB,
+                     .size = UINT64_C(48) * KIB,
                      .ways = 12,
                      .sets = 64,
                      .line = 64,
                      .shared_by = 2 },
                    { .level = 2,
                      .type = CACHE_UNIFIED,
-                     .size = 2 * MIB,
+                     .size = UINT64_C(2) * MIB,
                      .ways = 16,
                      .sets = 2048,
                      .line = 64,
@@ -108,7 +108,7 @@ static struct spread spread(double median, bool interval)
 
 static void make_point(struct point *point, uint64_t set, uint64_t page, double ns, uint32_t flags)
 {
-    bool interval = set > 32 * KIB;
+    bool interval = set > UINT64_C(32) * KIB;
     *point = (struct point){
         .operations = 1e6,
         .unit = "load",
@@ -133,12 +133,13 @@ static void make_point(struct point *point, uint64_t set, uint64_t page, double 
 
 static void make_points(struct point *point)
 {
-    make_point(&point[0], 4 * KIB, PAGE_4K, 1.3513513513513513, 0);
-    make_point(&point[1], 32 * KIB, PAGE_4K, 0.1 + 0.2, 1 << FLAG_NOISY);
+    make_point(&point[0], UINT64_C(4) * KIB, PAGE_4K, 1.3513513513513513, 0);
+    make_point(&point[1], UINT64_C(32) * KIB, PAGE_4K, 0.1 + 0.2, 1 << FLAG_NOISY);
     make_point(&point[2], 5824, PAGE_4K, 12.5, 0);
     make_point(&point[3], MIB, PAGE_2M, 4.25, 1 << FLAG_SUSPECT | 1 << FLAG_NOISY);
-    make_point(&point[4], 64 * MIB, PAGE_2M, 123.456, 1 << FLAG_BETWEEN | 1 << FLAG_UNSETTLED);
-    make_point(&point[5], 64 * MIB, PAGE_2M, 98, 0);
+    make_point(&point[4], UINT64_C(64) * MIB, PAGE_2M, 123.456,
+               1 << FLAG_BETWEEN | 1 << FLAG_UNSETTLED);
+    make_point(&point[5], UINT64_C(64) * MIB, PAGE_2M, 98, 0);
     point[1].cycles = (struct spread){ .median = (double)NAN };
     point[2].predicted = 12.25;
     point[2].counter[C_L1D_MISS] = 0.125;

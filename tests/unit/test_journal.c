@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "boot/journal.h"
@@ -99,9 +100,9 @@ static void test_records(void **state)
                 { "end", 1 },    { "finding", EXAMPLE_FINDINGS } };
     unsigned all = 0;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        char start_of_record[40] = "{\"type\": \"";
-        strcat(start_of_record, row[i].type);
-        strcat(start_of_record, "\", \"seconds\": ");
+        char start_of_record[40];
+        (void)snprintf(start_of_record, sizeof start_of_record,
+                       "{\"type\": \"%s\", \"seconds\": ", row[i].type);
         assert_int_equal(text_sink_count(&stick[RECORDS], start_of_record), row[i].times);
         all += row[i].times;
     }
