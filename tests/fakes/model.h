@@ -5,8 +5,8 @@
  * test chose. What the sampler then reports must be that geometry.
  *
  * As on the metal, the data can be touched in a body only (outside it is not even readable), each
- * window starts with empty TLBs, with caches full of the firmware's lines and with a core that has
- * been idle, and every view lies at one base. */
+ * window starts with empty TLBs, with caches that hold nothing of the data, and with a core that has
+ * been idle; and every view lies at one base. */
 #ifndef TESTS_FAKES_MODEL_H
 #define TESTS_FAKES_MODEL_H
 

@@ -176,7 +176,6 @@ static void test_page_walk(void **state)
 /* --- Right before fast --- */
 
 struct unbroken {
-    struct trial *trial;
     const struct bench *bench;
     struct job job;
     double ns;
@@ -196,18 +195,17 @@ static void walk_unbroken(void *arg)
     walk->ns = (double)(to.tsc - from.tsc) / plain_machine.tsc_hz * 1e9 / MANY_HOPS;
 }
 
-/* Scattered pages crowd some sets of the second level, so that the mean is one of hits and misses:
- * 384 KiB of 512, and more than it holds. */
+/* Scattered pages crowd some sets of the second level, so that the mean is one of hits and misses. */
 static void test_agrees_with_unbroken_walk(void **state)
 {
     (void)state;
-    static const size_t sizes[] = { KIBS(256), KIBS(512), MIBS(1) };
+    static const size_t sizes[] = { KIBS(512), MIBS(1) };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct trial *trial = prepare(sizes[i], SIZE_4K);
         trial->measurement.layout.placing = PLACED_SCATTERED;
         trial->how.visits = 1;
         assert_int_equal(run(trial), OK);
-        struct unbroken walk = { .trial = trial, .bench = model_bench(trial->model) };
+        struct unbroken walk = { .bench = model_bench(trial->model) };
         walk.job = (struct job){ .bytes = sizes[i] };
         const char *reason = NULL;
         assert_int_equal(
@@ -253,6 +251,7 @@ static void *restart(void *cursor, uint64_t hops)
 static double ns_of_large_set(bool restarts)
 {
     struct trial *trial = prepare_with_last_cache(MIBS(64), SIZE_2M);
+    trial->how.visits = 1;
     if (restarts) {
         trial->code.start = start_and_remember;
         trial->code.loop = restart;
@@ -309,13 +308,12 @@ static void test_measuring_cold_would_show(void **state)
 
 /* --- Warm-up --- */
 
-static uint64_t first_check, last_check; /* operations done when samples were checked */
+static uint64_t first_check; /* operations done when a sample was first checked */
 
 static bool check_and_note(const struct job *job, const void *cursor, uint64_t operations,
                            const char **reason)
 {
     first_check = first_check != 0 ? first_check : operations;
-    last_check = operations;
     return ring_code.check(job, cursor, operations, reason);
 }
 
@@ -451,8 +449,8 @@ static void measure_timer(void *arg)
     timer_measure(&stepping->bench, &stepping->timer);
 }
 
-/* A reading costs 72 ticks, so that all differences are the same; they are known to a step only,
- * which is not seen from them: it is no more than their greatest common divisor. */
+/* A reading costs 72 ticks, so that all differences are alike, and yet are known to a step only.
+ * How large the step is does not show; it is no larger than what divides them all. */
 static void test_clock_in_steps(void **state)
 {
     (void)state;
@@ -507,10 +505,9 @@ static void test_samples_stay_long_enough(void **state)
     (void)state;
     struct trial *trial = prepare(KIBS(4), SIZE_4K);
     trial->machine.drift = 4;
+    trial->machine.level[0].cycles = 40;
     trial->how.visits = 1;
     trial->how.repetitions = 60;
-    first_check = 0;
-    trial->code.check = check_and_note;
     assert_int_equal(run(trial), OK);
     const struct sample *last = &trial->series.sample[trial->series.count - 1];
     assert_true(trial->series.sample[0].ns > 1.2 * last->ns);
@@ -549,6 +546,7 @@ static void test_timer_that_resolves_nothing(void **state)
     (void)state;
     struct trial *trial = prepare(MIBS(16), SIZE_2M);
     trial->machine.read_jitter_ns = 300e3;
+    trial->machine.memory_ns = 1000;
     trial->how.visits = 1;
     trial->how.repetitions = 1;
     assert_int_equal(run(trial), OK);
@@ -631,10 +629,12 @@ static void test_visit_of_several_windows(void **state)
     struct trial *trial = prepare_with_last_cache(MIBS(2), SIZE_2M);
     trial->how.repetitions = 300;
     trial->how.visits = 1;
+    trial->machine.level[2].cycles = 200;
+    trial->machine.memory_ns = 1000;
     assert_int_equal(run(trial), OK);
     assert_int_equal(trial->series.count, 300);
     assert_int_equal(model_bodies(trial->model), 2 + 2); /* build, prove, 256 samples each */
-    assert_about(trial->point.ns.max, 40, 1e-3);
+    assert_about(trial->point.ns.max, 200, 1e-3);
     finish(trial);
 }
 
@@ -644,6 +644,7 @@ static void test_windows_end_in_time(void **state)
     (void)state;
     struct trial *trial = prepare(MIBS(16), SIZE_2M);
     trial->machine.read_jitter_ns = 50e3;
+    trial->machine.memory_ns = 1000;
     trial->how.visits = 1;
     trial->how.repetitions = 40;
     assert_int_equal(run(trial), OK);
