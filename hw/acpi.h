@@ -1,5 +1,6 @@
 /* The few ACPI tables that a program without an operating system can use: where the timers and the
  * console's UART are. Only what the tables say; nothing here touches a device.
+ * Window: no, none of it.
  *
  * The tables are read where firmware left them, identity mapped. Nothing of them is believed
  * before it was checked: signatures, lengths, checksums, and that the memory may be read.
@@ -19,7 +20,7 @@ struct acpi {
 };
 
 /* The table with that signature, header included, the index-th if there are several.
- * ABSENT: no such table, or none that is whole. Window: no. */
+ * ABSENT: no such table, or none that is whole. */
 enum status acpi_find(const struct acpi *acpi, const char *signature, unsigned index,
                       struct bytes *table);
 

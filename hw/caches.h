@@ -11,10 +11,10 @@
  * Sources: SDM vol. 2A, CPUID leaves 2 and 4; APM vol. 3, appendix E. */
 void survey_caches(struct processor *processor);
 
-/* The cache of that level that holds data, NULL if none is known. */
+/* The cache of that level that holds data, NULL if none is known. Window: yes. */
 const struct cache *data_cache(const struct processor *processor, unsigned level);
 
-/* The largest level's data cache, NULL if none is known. */
+/* The outermost cache that holds data, NULL if none is known. Window: yes. */
 const struct cache *last_cache(const struct processor *processor);
 
 #endif

@@ -291,19 +291,37 @@ static double hpet_hz(const struct clock_needs *needs)
     return hz;
 }
 
-/* Firmware waits at least as long as it was asked to: the shortest of the waits is the truest. */
-static double stall_hz(const struct clock_needs *needs)
+/* Many short waits rather than few long ones: on a busy host a virtual machine is rarely awake just
+ * when a wait ends, and one wait of which it was is enough. */
+enum { STALLS = 16, SHORT_STALL_US = 1000, LONG_STALL_US = 21000 };
+
+/* Ticks that the shortest of some waits took, which is the truest; UINT64_MAX if all failed. */
+static uint64_t shortest_stall(const struct clock_needs *needs, unsigned microseconds)
 {
     uint64_t least = UINT64_MAX;
-    for (unsigned i = 0; needs->stall != NULL && i < WINDOWS; i++) {
+    for (unsigned i = 0; i < STALLS; i++) {
         uint64_t begin = needs->tsc();
-        bool waited = needs->stall(needs->self, WINDOW_US);
+        bool waited = needs->stall(needs->self, microseconds);
         uint64_t ticks = needs->tsc() - begin;
         if (waited && ticks < least) {
             least = ticks;
         }
     }
-    return least == UINT64_MAX ? 0 : (double)least / (WINDOW_US * 1e-6);
+    return least;
+}
+
+/* Firmware waits at least as long as it was asked to, and a little more: the difference of a long
+ * and a short wait is rid of most of that. */
+static double stall_hz(const struct clock_needs *needs)
+{
+    if (needs->stall == NULL) {
+        return 0;
+    }
+    uint64_t brief = shortest_stall(needs, SHORT_STALL_US);
+    uint64_t lengthy = shortest_stall(needs, LONG_STALL_US);
+    return lengthy == UINT64_MAX || lengthy <= brief
+               ? 0
+               : (double)(lengthy - brief) / ((LONG_STALL_US - SHORT_STALL_US) * 1e-6);
 }
 
 /* ---- the sources ---- */

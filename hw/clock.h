@@ -33,7 +33,7 @@ struct clock_needs {
 
 /* Finds the frequency; fills all of `clock` but the core's. ABSENT, with clock->reason and tsc_hz
  * 0: no usable TSC (none, one that stands still or runs backwards, or no two sources that agree).
- * Takes 0.15 s for each source that is timed, 0.9 s at the worst. The HPET is switched on meanwhile
+ * Takes 0.15 s for each timer that is asked, 0.4 s for firmware's wait. The HPET is switched on meanwhile
  * if it was off, and off again. Reads ports and memory-mapped timers: with interrupts on and
  * outside a guard, since firmware's wait is a firmware call. Window: no. */
 enum status clock_find(struct clock *clock, const struct clock_needs *needs);

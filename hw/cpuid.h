@@ -27,9 +27,10 @@ void survey_processor(struct processor *processor);
  * hypervisor, whose answers mean nothing. In a guard or window only, after survey_processor. */
 void survey_msrs(struct processor *processor);
 
+/* Of a surveyed processor; asks nothing anew. Window: yes. */
 bool has_feature(const struct processor *processor, enum feature feature);
 
-/* By the vendor string; for what the two vendors number differently. */
+/* By the vendor string; for what the two vendors number differently. Window: yes. */
 bool is_intel(const struct processor *processor);
 bool is_amd(const struct processor *processor);
 
