@@ -39,7 +39,7 @@ struct cache {
     enum cache_type type;
     uint64_t size; /* bytes that one core can use (of one complex, not of the package) */
     unsigned ways, sets, line; /* ways and sets 0: not told */
-    unsigned shared_by; /* logical processors, as id space: a power of two on Intel */
+    unsigned shared_by;        /* logical processors, as id space: a power of two on Intel */
 };
 
 /* Golden Cove and its successors have a first-level TLB for loads and another one for stores. */
@@ -101,14 +101,14 @@ struct processor {
 };
 
 struct clock {
-    uint64_t tsc_hz;             /* 0: no usable TSC */
-    char source[24];             /* "CPUID 15h", "ACPI PM timer", … */
-    char checked_by[24];         /* the second source, "" if none */
-    double disagreement_ppm;     /* between the two; 0 with one */
-    bool invariant;              /* CPUID 80000007h EDX[8] */
-    double core_hz;              /* measured core clock, 0: unknown */
-    char core_source[24];        /* "APERF/MPERF", "add chain", "" */
-    const char *reason;          /* why tsc_hz is 0, else NULL */
+    uint64_t tsc_hz;         /* 0: no usable TSC */
+    char source[24];         /* "CPUID 15h", "ACPI PM timer", … */
+    char checked_by[24];     /* the second source, "" if none */
+    double disagreement_ppm; /* between the two; 0 with one */
+    bool invariant;          /* CPUID 80000007h EDX[8] */
+    double core_hz;          /* measured core clock, 0: unknown */
+    char core_source[24];    /* "APERF/MPERF", "add chain", "" */
+    const char *reason;      /* why tsc_hz is 0, else NULL */
 };
 
 struct board { /* SMBIOS types 0, 1, 2; "" where the firmware says nothing sane */
