@@ -120,18 +120,27 @@ static void print_clock(struct console *console, const struct clock *clock)
 
 static void print_settings(struct console *console, const struct results *results)
 {
+    enum { LONG_ENOUGH = 150 };
+    const char *what = "Settings";
     struct line line = { 0 };
     for (size_t i = 0; i < results->settings; i++) {
         const struct setting_note *note = &results->setting[i];
-        if (strcmp(note->source, "default") != 0) {
-            line_add(&line, "%s%s = %s (%s)", line.used ? ", " : "", note->key, note->value,
-                     note->source);
+        if (strcmp(note->source, "default") == 0) {
+            continue;
         }
+        if (line.used > LONG_ENOUGH) {
+            line_add(&line, ",");
+            print(console, what, &line);
+            line = (struct line){ 0 };
+            what = "";
+        }
+        line_add(&line, "%s%s = %.64s (%s)", line.used ? ", " : "", note->key, note->value,
+                 note->source);
     }
     if (!line.used) {
         line_add(&line, "all at their defaults");
     }
-    print(console, "Settings", &line);
+    print(console, what, &line);
 }
 
 void report_banner(struct console *console, const struct results *results)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "console/format.h"
 
@@ -18,7 +19,7 @@ static const struct variant_column {
     [V_PAGE_SIZE] = { "page", 4, CELL_PAGE },
     [V_ORDER] = { NULL, 10, CELL_PLAIN },
     [V_CHAINS] = { NULL, 6, CELL_PLAIN },
-    [V_PREFETCHERS] = { "prefetch", 8, CELL_PLAIN },
+    [V_PREFETCHERS] = { "pref", 6, CELL_PLAIN },
     [V_PLACEMENT] = { NULL, 9, CELL_PLAIN },
     [V_NODE] = { NULL, 4, CELL_PLAIN },
     [V_OPERATION] = { NULL, 12, CELL_PLAIN },
@@ -34,7 +35,7 @@ static const struct variant_column {
     [V_STATE] = { NULL, 10, CELL_PLAIN },
     [V_ACCESS] = { NULL, 10, CELL_PLAIN },
     [V_LAYOUT] = { NULL, 10, CELL_PLAIN },
-    [V_PAD] = { NULL, 5, CELL_PLAIN },
+    [V_PAD] = { NULL, 8, CELL_SIZE },
     [V_PARTITIONS] = { "parts", 5, CELL_PLAIN },
     [V_ROWS] = { NULL, 10, CELL_PLAIN },
     [V_KEYS] = { NULL, 10, CELL_PLAIN },
@@ -180,13 +181,33 @@ static void list_flags(uint32_t flags, struct line *line)
     }
 }
 
+/* What does not fit into the row, or explains it, stands below. */
+static void add_note(struct line *note, const struct point *point, const struct line *flags,
+                     unsigned room)
+{
+    if (!note->used && !point->reason && flags->used <= room) {
+        return;
+    }
+    const char *part[] = { flags->text, point->reason };
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
+        if (part[i] && part[i][0]) {
+            line_add(note, "%s%s", note->used ? "; " : "", part[i]);
+        }
+    }
+}
+
 void point_table_row(struct point_table *points, const struct point *point)
 {
     struct table *table = &points->table;
     char text[FORMAT_ROOM];
     struct line flags = { 0 };
+    struct line note = { 0 };
     for (unsigned i = 0; i < points->keys; i++) {
-        table_cell(table, variant_cell(&point->variant, points->key[i], text));
+        const char *cell = variant_cell(&point->variant, points->key[i], text);
+        table_cell(table, cell);
+        if (strlen(cell) > points->column[i].width) {
+            line_add(&note, "%s%s", note.used ? "; " : "", cell);
+        }
     }
     for (unsigned i = 0; i < METRICS; i++) {
         if (metric[i].rank <= points->rank) {
@@ -194,12 +215,10 @@ void point_table_row(struct point_table *points, const struct point *point)
         }
     }
     list_flags(point->flags & ~FLAGS_OF_THE_MACHINE, &flags);
-    bool note = point->reason || flags.used > table_room(table);
-    table_cell(table, note ? "*" : flags.text);
+    add_note(&note, point, &flags, table_room(table));
+    table_cell(table, note.used ? "*" : flags.text);
     table_end_row(table);
-    if (note) {
-        line_add(&flags, "%s%s", flags.used && point->reason ? ": " : "",
-                 point->reason ? point->reason : "");
-        console_paragraph(table->console, "       * ", flags.text);
+    if (note.used) {
+        console_paragraph(table->console, "       * ", note.text);
     }
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "console/report_machine.h"
@@ -105,6 +106,24 @@ static void test_banner(void **state)
     find("core at 3.700 GHz");
     find("Settings  suite = smoke (ironchase.cfg:12), experiments = chase,selftest (SMBIOS)\n");
     assert_null(strstr(text.text, "seed"));
+}
+
+static void test_many_settings_are_all_shown(void **state)
+{
+    (void)state;
+    static struct setting_note note[30];
+    char text_of[30][24];
+    for (unsigned i = 0; i < 30; i++) {
+        (void)snprintf(text_of[i], sizeof text_of[i], "value-number-%02u", i % 100);
+        note[i] = (struct setting_note){ "some_setting", text_of[i], "ironchase.cfg:1" };
+    }
+    run.results.setting = note;
+    run.results.settings = 30;
+    report_banner(&console, &run.results);
+    for (unsigned i = 0; i < 30; i++) {
+        find(text_of[i]);
+    }
+    assert_int_equal(text_sink_count(&text, "Settings"), 1);
 }
 
 static void test_banner_of_a_silent_machine(void **state)
@@ -265,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup(test_plain_metal_warns_of_nothing, start),
         cmocka_unit_test_setup(test_pace_of_the_clock_is_told, start),
         cmocka_unit_test_setup(test_banner, start),
+        cmocka_unit_test_setup(test_many_settings_are_all_shown, start),
         cmocka_unit_test_setup(test_banner_of_a_silent_machine, start),
         cmocka_unit_test_setup(test_earlier_run_that_was_cut_short, start),
         cmocka_unit_test_setup(test_not_saved_is_told_loudly, start),

@@ -162,7 +162,7 @@ static void test_what_does_not_fit_stands_below(void **state)
     (void)state;
     print_example(80);
     assert_non_null(strstr(text.text, " *\n       * unsettled, between\n"));
-    assert_non_null(strstr(text.text, " *\n       * noisy, suspect: faster than a smaller set\n"));
+    assert_non_null(strstr(text.text, " *\n       * noisy, suspect; faster than a smaller set\n"));
     assert_null(strstr(text.text, "emulated")); /* true of every row: told at the head */
 }
 
@@ -191,6 +191,34 @@ static void test_every_key_has_a_column(void **state)
     }
 }
 
+/* The chase: as many columns as any. The prediction must stand beside the measurement. */
+static void test_the_chase_fits_80_columns(void **state)
+{
+    (void)state;
+    assert_non_null(kernel_named("chase"));
+    point_table_begin(&points, &console, kernel_named("chase"));
+    example_run_make(&run);
+    variant_set_text(&run.point[1].variant, V_PREFETCHERS, "found");
+    point_table_row(&points, &run.point[1]);
+    assert_true(widest() <= 79);
+    assert_non_null(strstr(text.text, "predicted"));
+    assert_non_null(strstr(text.text, "found"));
+    assert_non_null(strstr(text.text, " noisy\n"));
+}
+
+static void test_cut_cell_stands_below_in_full(void **state)
+{
+    (void)state;
+    static const enum variant_key columns[] = { V_PREFETCHERS, VARIANT_KEYS };
+    const struct kernel kernel = { .columns = columns };
+    example_run_make(&run);
+    variant_set_text(&run.point[1].variant, V_PREFETCHERS, "off:l2_stream+dcu_ip");
+    point_table_begin(&points, &console, &kernel);
+    point_table_row(&points, &run.point[1]);
+    assert_non_null(strstr(text.text, "off:l~"));
+    assert_non_null(strstr(text.text, " *\n       * off:l2_stream+dcu_ip; noisy\n"));
+}
+
 static void test_crowded_table_drops_what_it_can(void **state)
 {
     (void)state;
@@ -217,6 +245,8 @@ int main(void)
         cmocka_unit_test_setup(test_wide_screen_shows_more, start),
         cmocka_unit_test_setup(test_what_does_not_fit_stands_below, start),
         cmocka_unit_test_setup(test_every_key_has_a_column, start),
+        cmocka_unit_test_setup(test_the_chase_fits_80_columns, start),
+        cmocka_unit_test_setup(test_cut_cell_stands_below_in_full, start),
         cmocka_unit_test_setup(test_crowded_table_drops_what_it_can, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
