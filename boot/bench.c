@@ -2,6 +2,7 @@
 
 #include "boot/probe.h"
 #include "hw/cpu.h"
+#include "hw/cpuid.h"
 #include "hw/guard.h"
 #include "hw/insn.h"
 #include "hw/vector.h"
@@ -17,11 +18,6 @@
 /* A view of up to so many leaves is touched at the beginning of its first body: a fraction of a
  * second even where each is a page walk, and it saves a window. */
 enum { LEAVES_TOUCHED_IN_BODY = 64 * KIB, LEAVES_BETWEEN_LOOKS = 1024 };
-
-static bool has(const struct processor *processor, enum feature feature)
-{
-    return processor->features >> feature & 1;
-}
 
 static uint64_t ticks(const struct bench_metal *metal, double seconds)
 {
@@ -263,7 +259,7 @@ static bool aperf_counts(const struct processor *processor)
 {
     uint64_t before;
     uint64_t after;
-    return has(processor, FEATURE_APERF_MPERF) && insn_rdmsr(MSR_APERF, &before) &&
+    return has_feature(processor, FEATURE_APERF_MPERF) && insn_rdmsr(MSR_APERF, &before) &&
            insn_rdmsr(MSR_APERF, &after) && after > before;
 }
 
@@ -273,7 +269,7 @@ static void survey_registers(void *arg)
     const struct processor *processor = survey->processor;
     uint64_t efer = 0;
     survey->rules->no_execute =
-        has(processor, FEATURE_NX) && insn_rdmsr(MSR_EFER, &efer) && (efer & NXE);
+        has_feature(processor, FEATURE_NX) && insn_rdmsr(MSR_EFER, &efer) && (efer & NXE);
     survey->metal->counts_cycles = aperf_counts(processor);
     survey->status = mtrr_read(&survey->metal->mtrr, processor, &survey->reason);
 }
@@ -337,7 +333,7 @@ static enum status prepare_views(struct bench_metal *metal, const struct bench_s
         .region = region,
         .mtrr = &metal->mtrr,
         .rules = *rules,
-        .pages_1g = has(processor, FEATURE_PAGES_1G),
+        .pages_1g = has_feature(processor, FEATURE_PAGES_1G),
         .colours = colours(processor),
         .key = setup->seed,
     };
@@ -362,7 +358,7 @@ enum status bench_prepare(struct bench_metal *metal, const struct bench_setup *s
     struct paging_rules rules;
     *metal = (struct bench_metal){
         .window = setup->window,
-        .flushes = has(processor, FEATURE_CLFLUSH),
+        .flushes = has_feature(processor, FEATURE_CLFLUSH),
         .emulated = processor->emulated,
         .tsc_hz = setup->machine->clock.tsc_hz,
         .idle = setup->idle,

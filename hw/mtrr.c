@@ -1,5 +1,6 @@
 #include "hw/mtrr.h"
 
+#include "hw/cpuid.h"
 #include "hw/msr.h"
 
 #include <string.h>
@@ -97,20 +98,15 @@ static bool read_ranges(struct mtrr *mtrr, const struct msr_gate *gate)
            read_variables(mtrr, gate, (uint8_t)cap);
 }
 
-static bool has(const struct processor *processor, enum feature feature)
-{
-    return processor->features >> feature & 1;
-}
-
 enum status mtrr_read(struct mtrr *mtrr, const struct processor *processor, const char **reason)
 {
     struct msr_gate gate = { .processor = processor };
     uint64_t pat = PAT_AFTER_RESET;
     *mtrr = (struct mtrr){
-        .present = has(processor, FEATURE_MTRR),
+        .present = has_feature(processor, FEATURE_MTRR),
         .limit = UINT64_C(1) << processor->physical_bits,
     };
-    if (has(processor, FEATURE_PAT) && msr_read(&gate, MSR_PAT, &pat) != OK) {
+    if (has_feature(processor, FEATURE_PAT) && msr_read(&gate, MSR_PAT, &pat) != OK) {
         *reason = "the processor does not let the page attribute table be read";
         return FAULTED;
     }
