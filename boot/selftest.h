@@ -20,12 +20,16 @@ struct selftest {
     struct window *window;
     const struct processor *processor;
     struct selftest_view place;
+    unsigned windows; /* that the last check opens and closes: SELFTEST_WINDOWS */
     /* Called between two windows, interrupts on: the firmware's turn. NULL: none. */
     void (*idle)(void *self);
     void *idle_self;
 };
 
-enum { SELFTEST_CHECKS = 16 }; /* at most so many are written */
+enum {
+    SELFTEST_WINDOWS = 100,
+    SELFTEST_CHECKS = 16, /* at most so many are written */
+};
 
 /* Runs all checks and writes one struct check each; the number written (no more than `room`).
  * Window: no. */

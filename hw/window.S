@@ -13,7 +13,10 @@
     .section .text.window, "ax"
     .global window_cross, window_way_out
     .hidden window_cross, window_way_out, window_inside, window_outside
+    .global window_code, window_code_end
+    .hidden window_code, window_code_end
     .balign 16
+window_code:
 
 /* CR4 goes first and comes back last. It loses PGE, so that no global entry of the firmware's can
  * cover a page of ours; and CET, since an interrupt stack of ours has no shadow stack. Nothing is
@@ -96,5 +99,6 @@ window_way_out:                 /* rbx: path, rsp: as at 3. Also where a handler
     pop %rbx
     ret
     .size window_cross, . - window_cross
+window_code_end:
 
     .section .note.GNU-stack, "", @progbits

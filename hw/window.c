@@ -2,52 +2,12 @@
 
 #include "hw/cpu.h"
 #include "hw/insn.h"
+#include "hw/tables.h"
 #include "hw/trap.h"
 #include "hw/vector.h"
 #include "hw/window_path.h"
 
 #include <string.h>
-
-/* ---- the tables the processor reads ----------------------------------------------------------- */
-
-enum { GDT_BYTES = 64 * KIB, STACK_BYTES = 8 * KIB };
-
-/* A gate of the interrupt table (SDM vol. 3A, 6.14.1). */
-struct gate {
-    uint16_t offset_low, selector;
-    uint8_t stack, type;
-    uint16_t offset_middle;
-    uint32_t offset_high, zero;
-};
-
-/* The descriptor of a task segment in 64-bit mode (SDM vol. 3A, 7.2.3). */
-struct segment {
-    uint16_t limit_low, base_low;
-    uint8_t base_middle, type, limit_high, base_high;
-    uint32_t base_upper, zero;
-};
-
-/* The task segment (SDM vol. 3A, 7.7). */
-struct task {
-    uint32_t zero0;
-    uint64_t privileged_stack[3], zero1;
-    uint64_t interrupt_stack[7], zero2;
-    uint16_t zero3, port_map;
-} __attribute__((packed));
-
-static_assert(sizeof(struct gate) == 16 && sizeof(struct segment) == 16, "fixed by the processor");
-static_assert(sizeof(struct task) == 104, "fixed by the processor");
-
-enum {
-    INTERRUPT_GATE = 0x8E, /* present, interrupts off */
-    TASK_AVAILABLE = 0x89, /* present */
-    TASK_BUSY_BIT = 0x02,
-    TYPE_AND_PRESENT = 0x9F,
-};
-
-/* Interrupt stacks, by the number the gates know them by. What may come while another handler
- * runs has its own. */
-enum { STACK_OTHERS = 1, STACK_NMI, STACK_MACHINE_CHECK, STACK_DOUBLE_FAULT, STACKS_END };
 
 struct window {
     struct window_path path; /* first: hw/window.S hands it back to us */
@@ -65,92 +25,10 @@ struct window {
     uint32_t requests_before[LAPIC_BITMAP_WORDS];
     uint64_t tsc_body, tsc_body_end;
 
-    struct task task __attribute__((aligned(128)));
-    struct gate idt[TRAP_VECTORS] __attribute__((aligned(PAGE_4K)));
-    uint8_t stack[STACKS_END - 1][STACK_BYTES] __attribute__((aligned(PAGE_4K)));
-    uint8_t gdt[GDT_BYTES] __attribute__((aligned(PAGE_4K)));
+    struct tables tables;
 };
 
-static uint64_t stack_end(const struct window *window, unsigned number)
-{
-    return (uint64_t)(uintptr_t)window->stack[number - 1] + STACK_BYTES;
-}
-
-/* All seven are filled: between LTR and LIDT an NMI still takes the firmware's gate, which may
- * name any of them. */
-static void make_task(struct window *window)
-{
-    struct task *task = &window->task;
-    task->port_map = sizeof *task;
-    for (unsigned i = 1; i <= 7; i++) {
-        task->interrupt_stack[i - 1] = stack_end(window, i < STACKS_END ? i : STACK_OTHERS);
-    }
-}
-
-static uint8_t stack_of_vector(unsigned vector)
-{
-    switch (vector) {
-    case TRAP_NMI: return STACK_NMI;
-    case TRAP_MACHINE_CHECK: return STACK_MACHINE_CHECK;
-    case TRAP_DOUBLE_FAULT: return STACK_DOUBLE_FAULT;
-    default: return STACK_OTHERS;
-    }
-}
-
-static void make_gates(struct window *window, uint16_t code_segment)
-{
-    for (unsigned i = 0; i < TRAP_VECTORS; i++) {
-        uint64_t entry = (uint64_t)(uintptr_t)&trap_entries[i * TRAP_ENTRY_BYTES];
-        window->idt[i] = (struct gate){
-            .offset_low = (uint16_t)entry,
-            .offset_middle = (uint16_t)(entry >> 16),
-            .offset_high = (uint32_t)(entry >> 32),
-            .selector = code_segment,
-            .stack = stack_of_vector(i),
-            .type = INTERRUPT_GATE,
-        };
-    }
-}
-
 /* ---- what is loaded, decided from what is found ----------------------------------------------- */
-
-/* The first selector above the found table. edk2's multiprocessor code takes a TR below its GDT's
- * limit for an entry of that table and rewrites it on other processors. */
-static uint64_t own_task_selector(const struct cpu_state *found)
-{
-    return (found->value[STATE_GDT_LIMIT] + sizeof(uint64_t)) & ~(sizeof(uint64_t) - 1);
-}
-
-/* A copy of the firmware's entries, so that its segments stay valid, and our task above. */
-static void make_gdt(struct window *window, const struct cpu_state *found)
-{
-    uint64_t base = (uint64_t)(uintptr_t)&window->task;
-    struct segment task = {
-        .limit_low = sizeof window->task - 1,
-        .base_low = (uint16_t)base,
-        .base_middle = (uint8_t)(base >> 16),
-        .base_high = (uint8_t)(base >> 24),
-        .base_upper = (uint32_t)(base >> 32),
-        .type = TASK_AVAILABLE,
-    };
-    memcpy(window->gdt, (const void *)(uintptr_t)found->value[STATE_GDT_BASE],
-           found->value[STATE_GDT_LIMIT] + 1);
-    memcpy(&window->gdt[own_task_selector(found)], &task, sizeof task);
-}
-
-/* The descriptor of the task that the firmware had loaded, or NULL. A null TR can't be put back
- * (LTR faults on it, though QEMU lets it pass). A TR above the GDT's limit is ours, from an earlier
- * window or an earlier start in this boot. Both stay; as does one whose descriptor is no task any
- * more. */
-static struct segment *found_task(const struct cpu_state *found)
-{
-    uint64_t selector = found->value[STATE_TR];
-    if (selector == 0 || selector + sizeof(struct segment) - 1 > found->value[STATE_GDT_LIMIT]) {
-        return NULL;
-    }
-    struct segment *task = (void *)(uintptr_t)(found->value[STATE_GDT_BASE] + selector);
-    return (task->type & TYPE_AND_PRESENT & ~TASK_BUSY_BIT) == TASK_AVAILABLE ? task : NULL;
-}
 
 /* PGE off: global entries of the firmware could cover pages of ours. CET off: a stack of ours has
  * no shadow. OSXSAVE on if XCR0 is to be set (CPUID.XSAVE has been asked). */
@@ -168,12 +46,13 @@ static void plan_path(struct window *window, const struct window_view *view, uin
 {
     struct window_path *path = &window->path;
     const uint64_t *found = window->found.value;
-    struct segment *task = found_task(&window->found);
+    struct tables *tables = &window->tables;
+    struct task_descriptor *task = tables_found_task(&window->found);
 
-    path->inside_tr = own_task_selector(&window->found);
-    path->inside_gdt =
-        table_register((uint64_t)(uintptr_t)window->gdt, path->inside_tr + sizeof(struct segment));
-    path->inside_idt = table_register((uint64_t)(uintptr_t)window->idt, sizeof window->idt);
+    path->inside_tr = tables_own_task(&window->found);
+    path->inside_gdt = table_register((uint64_t)(uintptr_t)tables->gdt,
+                                      path->inside_tr + sizeof(struct task_descriptor));
+    path->inside_idt = table_register((uint64_t)(uintptr_t)tables->idt, sizeof tables->idt);
     path->inside_cr4 = inside_cr4(found[STATE_CR4], vectors);
     path->inside_cr3 = view ? view->root : 0;
     path->inside_sp = view ? view->stack : 0;
@@ -184,7 +63,7 @@ static void plan_path(struct window *window, const struct window_view *view, uin
     path->found_tr = task ? found[STATE_TR] : 0;
     if (task) {
         /* LTR on the way out wants it available; on that way the table may not be mapped. */
-        task->type &= (uint8_t)~TASK_BUSY_BIT;
+        tables_mark_available(task);
     }
 }
 
@@ -199,7 +78,7 @@ static const char *refusal(const struct cpu_state *found, const struct window_vi
     if (value[STATE_CR0] & (CR0_EM | CR0_TS)) {
         return "the firmware has the floating-point unit switched off (CR0.EM or CR0.TS)";
     }
-    if (own_task_selector(found) + sizeof(struct segment) > GDT_BYTES) {
+    if (!tables_fit(found)) {
         return "the firmware's descriptor table leaves no room for an entry of ours";
     }
     if (view && view->levels != levels) {
@@ -283,8 +162,7 @@ static uint32_t cross(struct window *window, const struct window_view *view)
     uint32_t requests[LAPIC_BITMAP_WORDS];
     lapic_hold(&window->lapic);
     cpu_write_cr8(15);
-    make_gdt(window, &window->found);
-    make_gates(window, (uint16_t)window->found.value[STATE_CS]);
+    tables_make(&window->tables, &window->found);
     plan_path(window, view, window->vectors);
     lapic_requests(&window->lapic, window->requests_before);
     window_cross(&window->path);
@@ -434,7 +312,7 @@ enum status window_prepare(struct window **window, void *low_memory, size_t byte
     memset(low_memory, 0, sizeof(struct window));
     struct window *made = low_memory;
     made->traps.scalable_mca = has_scalable_mca();
-    make_task(made);
+    tables_begin(&made->tables);
     enum status status = window_run(made, NULL, 0, find_lapic, &made->lapic, &report);
     *reason = report.reason;
     *window = status == OK ? made : NULL;

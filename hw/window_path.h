@@ -59,6 +59,8 @@ static_assert(offsetof(struct window_path, way_out_sp) == PATH_WAY_OUT_SP, "hw/w
 void window_cross(struct window_path *path);
 /* Where a handler sends a body that faulted: rbx = path, rsp = path->way_out_sp. */
 extern const uint8_t window_way_out[];
+/* All of hw/window.S. */
+extern const uint8_t window_code[], window_code_end[];
 /* hw/window.c: all that happens on our own tables and stack. */
 void window_inside(struct window_path *path);
 void window_outside(struct window_path *path);
