@@ -164,8 +164,8 @@ static const struct provocation {
     struct fault (*expected)(const struct selftest_view *place);
 } provocation[] = {
     { "page fault: read", read_unmapped, on_read },
-    { "page fault: write to read-only", write_read_only, on_write },
-    { "page fault: execute no-execute", execute_data, on_execute },
+    { "page fault: write", write_read_only, on_write },
+    { "page fault: execute", execute_data, on_execute },
     { "general protection: address", read_not_canonical, on_not_canonical },
     { "general protection: WRMSR", write_refused, on_wrmsr },
     { "invalid opcode", run_undefined, on_undefined },
@@ -231,31 +231,26 @@ static void check_provocation(struct selftest *test, const struct provocation *r
 }
 
 /* The primitives of hw/insn.h answer where a bare instruction would fault. */
-struct primitive {
-    struct selftest *test;
-    bool came_back, refused;
-};
-
 static void write_by_primitive(void *arg)
 {
-    struct primitive *primitive = arg;
+    struct selftest *test = arg;
     struct refused_write write;
-    if (refused_write(primitive->test, &write)) {
-        primitive->refused = !insn_wrmsr(write.msr, write.value);
+    if (refused_write(test, &write)) {
+        test->refused = !insn_wrmsr(write.msr, write.value);
         (void)insn_wrmsr(write.msr, write.found);
     }
-    primitive->came_back = true;
+    test->came_back = true;
 }
 
 static void check_primitive(struct selftest *test, struct check *check)
 {
     struct cpu_state before;
     struct window_report report;
-    struct primitive primitive = { .test = test };
+    test->came_back = test->refused = false;
     check->name = "refused register";
     cpu_state_read_all(&before, window_lapic(test->window));
-    enum status status = in_window(test, 0, write_by_primitive, &primitive, &report);
-    check->ok = status == OK && primitive.came_back && primitive.refused;
+    enum status status = in_window(test, 0, write_by_primitive, test, &report);
+    check->ok = status == OK && test->came_back && test->refused;
     (void)snprintf(check->text, sizeof check->text, "%s",
                    check->ok ? "a refused WRMSR is an answer, and the body goes on"
                              : "a refused WRMSR was not noticed");
@@ -278,8 +273,8 @@ static void check_vectors(struct selftest *test, struct check *check)
 
 static void count_up(void *arg)
 {
-    unsigned *count = arg;
-    ++*count;
+    struct selftest *test = arg;
+    test->opened++;
 }
 
 /* What was wrong with a window that should have gone well, or NULL. */
@@ -299,14 +294,14 @@ static void check_many(struct selftest *test, struct check *check)
     struct cpu_state before;
     struct window_report report;
     const char *wrong = NULL;
-    unsigned count = 0;
+    test->opened = 0;
     check->name = "many windows";
     cpu_state_read_all(&before, window_lapic(test->window));
     for (unsigned i = 0; i < test->windows && !wrong; i++) {
-        wrong = complaint(in_window(test, 0, count_up, &count, &report), &report);
+        wrong = complaint(in_window(test, 0, count_up, test, &report), &report);
     }
-    check->ok = !wrong && count == test->windows;
-    (void)snprintf(check->text, sizeof check->text, "%u windows: %s", count,
+    check->ok = !wrong && test->opened == test->windows;
+    (void)snprintf(check->text, sizeof check->text, "%u windows: %s", test->opened,
                    wrong ? wrong : "the whole state is as it was handed over");
     require_restored(check, test, &before);
 }

@@ -24,6 +24,10 @@ struct selftest {
     /* Called between two windows, interrupts on: the firmware's turn. NULL: none. */
     void (*idle)(void *self);
     void *idle_self;
+
+    /* What bodies answer with; private to selftest.c. */
+    unsigned opened;
+    bool came_back, refused;
 };
 
 enum {
@@ -31,7 +35,8 @@ enum {
     SELFTEST_CHECKS = 16, /* at most so many are written */
 };
 
-/* Runs all checks and writes one struct check each; the number written (no more than `room`).
+/* `test` must lie in memory that the view maps, writable: the bodies work with it.
+ * Runs all checks and writes one struct check each; the number written (no more than `room`).
  * Window: no. */
 size_t selftest_run(struct selftest *test, struct check *check, size_t room);
 

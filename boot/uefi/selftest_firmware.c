@@ -43,36 +43,36 @@ static unsigned wait_for_timer(const struct firmware_link *link)
 static struct check check_timer(const struct firmware_link *link)
 {
     unsigned fired = wait_for_timer(link);
-    return fired ? make_check("firmware-timer", true, "a 20 ms timer fired within %u ms", fired)
-                 : make_check("firmware-timer", false, "a 20 ms timer did not fire in 1 s");
+    return fired ? make_check("firmware timer", true, "a 20 ms timer fired within %u ms", fired)
+                 : make_check("firmware timer", false, "a 20 ms timer did not fire in 1 s");
 }
 
 static struct check check_clock(const struct firmware_link *link)
 {
     char text[24];
     firmware_time(link, text);
-    return make_check("firmware-clock", true, "wall clock: %s", text[0] ? text : "none");
+    return make_check("firmware clock", true, "wall clock: %s", text[0] ? text : "none");
 }
 
 static struct check check_keys(const struct firmware_link *link)
 {
     SIMPLE_INPUT_INTERFACE *input = link->system->ConIn;
     if (!input || !input->WaitForKey) {
-        return make_check("firmware-keys", true, "no keyboard here");
+        return make_check("firmware keys", true, "no keyboard here");
     }
     EFI_STATUS status = FIRMWARE(link, link->system->BootServices->CheckEvent(input->WaitForKey));
     bool ok = status == EFI_SUCCESS || status == EFI_NOT_READY;
-    return make_check("firmware-keys", ok, "the keyboard %s",
+    return make_check("firmware keys", ok, "the keyboard %s",
                       ok ? "answers" : "gives an error when asked");
 }
 
 static struct check check_stick(struct volume *volume)
 {
     if (!volume->run) {
-        return make_check("firmware-stick", true, "not tried: nothing is saved in this run");
+        return make_check("stick", true, "not tried: nothing is saved in this run");
     }
     enum status status = volume_probe(volume);
-    return make_check("firmware-stick", status == OK, "%s",
+    return make_check("stick", status == OK, "%s",
                       status == OK ? "a file was written, read back and deleted"
                                    : "a file could not be written and read back");
 }
