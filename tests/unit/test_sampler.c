@@ -363,11 +363,11 @@ static void test_two_laps_up_to_the_second_cache(void **state)
 
 static uint64_t hops_so_far;
 
-/* A memory that sleeps: 10 % slower for the first 40,000 hops, about 4 ms. */
+/* A memory that sleeps, and wakes up over 150,000 hops, 18 ms: half as slow again at first. */
 static void *walk_sleepy(void *cursor, uint64_t hops)
 {
-    const uint64_t slow = hops_so_far < 40000 ? 40000 - hops_so_far : 0;
-    model_work(10.0 * (double)(slow < hops ? slow : hops));
+    const double asleep = fmax(0, 1 - (double)hops_so_far / 150000);
+    model_work(50 * asleep * (double)hops);
     hops_so_far += hops;
     return chase_hops(cursor, hops);
 }
@@ -378,10 +378,34 @@ static void test_memory_wakes_up(void **state)
     struct trial *trial = prepare(MIBS(128), SIZE_2M);
     trial->code.loop = walk_sleepy;
     hops_so_far = 0;
-    /* The blocks of 1, 2 and 4 ms are slow, mostly; the next two agree. */
-    assert_true(operations_of_first_sample(trial) > 70000);
+    assert_int_equal(run(trial), OK);
     assert_about(trial->point.ns.max, 100, 1e-4);
+    assert_int_equal(trial->point.flags & flag(FLAG_UNSETTLED), 0);
     finish(trial);
+}
+
+/* Twice the last cache, 1 MiB, is read in 82 us, all 128 MiB would take 10 ms. */
+static void test_reads_no_more_than_the_caches_hold(void **state)
+{
+    (void)state;
+    struct trial *trial = prepare(MIBS(128), SIZE_2M);
+    trial->how.warm_up_seconds = 5e-3;
+    assert_int_equal(run(trial), OK);
+    assert_int_equal(trial->point.flags & flag(FLAG_UNSETTLED), 0);
+    finish(trial);
+}
+
+/* A cache that claims to be large, and memory that is slow: reading stops when its time is over,
+ * though all of it would take two seconds. */
+static void test_reading_takes_too_long(void **state)
+{
+    (void)state;
+    struct trial *trial = prepare(MIBS(128), SIZE_2M);
+    trial->machine.stream_ns = trial->machine.memory_ns = 1000;
+    trial->how.last_cache = MIBS(300);
+    assert_int_equal(run(trial), OK);
+    assert_int_equal(trial->point.flags & flag(FLAG_UNSETTLED), flag(FLAG_UNSETTLED));
+    finish(trial); /* looks at the longest body */
 }
 
 /* The pilot, which is thrown away, takes 6 ms; the spin has to bridge the rest. */
@@ -960,6 +984,8 @@ int main(void)
         TEST(page_tables_are_warmed),
         TEST(two_laps_up_to_the_second_cache),
         TEST(memory_wakes_up),
+        TEST(reads_no_more_than_the_caches_hold),
+        TEST(reading_takes_too_long),
         TEST(core_reaches_its_clock),
         TEST(core_does_not_reach_its_clock),
         TEST(data_takes_too_long),
