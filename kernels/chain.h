@@ -24,9 +24,9 @@ void chain_build(const struct order *order, struct node *node, uint64_t from, ui
 bool chain_prove(const struct order *order, const struct node *node, uint64_t from, uint64_t count,
                  const char **reason);
 
-/* Walks `hops` hops from the `from`-th hop of a lap that begins at position 0, and sees that it ends
- * where it must and has not come back to the start before a whole cycle. Only in a proved set, since
- * it follows the pointers. */
+/* Walks `hops` hops from the `from`-th hop of a lap that begins at position 0, and sees that it
+ * ends where it must and does not come back to the start before a whole cycle is done. Only in a
+ * proved set, since it follows the pointers. */
 bool chain_walk(const struct order *order, const struct node *node, uint64_t from, uint64_t hops,
                 const char **reason);
 

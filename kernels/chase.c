@@ -1,7 +1,7 @@
-/* What it shows: how far away memory is. Every node of a chain fills a line and holds the address of
- * the next, so that a load cannot begin before the one before it has brought its data: the time of
- * a hop is the latency of wherever the set lives, and over the size of the set it draws the staircase
- * of the caches.
+/* What it shows: how far away memory is. Every node of a chain fills a line and holds the address
+ * of the next, so that a load cannot begin before the one before it has brought its data: the time
+ * of a hop is the latency of wherever the set lives, and over the size of the set it draws the
+ * staircase of the caches.
  *
  * Why the loop is as it is: one instruction a hop, so that nothing but the load is measured; one
  * cycle over all lines, so that no line is nearer than another; the same lines at the same
@@ -116,7 +116,7 @@ static const struct kernel_code code = {
 
 /* --- The plan ------------------------------------------------------------------------------ */
 
-/* A way to show the set. Views of one placement stand side by side, since they show the same data. */
+/* A way to show the set. Those of one placement stand side by side: they show the same data. */
 static const struct view {
     enum placing placing;
     enum page_size leaf;

@@ -1,4 +1,4 @@
-/* The experiment `chase`: what a load costs that needs the one before it, over the size of the set. */
+/* The experiment `chase`: what a load costs that needs the one before it, by the set's size. */
 #ifndef KERNELS_CHASE_H
 #define KERNELS_CHASE_H
 

@@ -16,7 +16,11 @@
 #define PAGE_SECONDS     1e-7  /* to map a page and touch it */
 #define MEMORY_NS        100.0
 #define EMULATION_FACTOR 12.0 /* an emulator's instructions against the processor's */
-#define EMULATED_LOAD_NS 12.0 /* and its loads, wherever the data is */
+
+/* QEMU's TCG keeps translations of some hundred pages; beyond, it looks each one up. */
+#define EMULATED_REACH    (1ull * MIB)
+#define EMULATED_LOAD_NS  5.0
+#define EMULATED_FAULT_NS 170.0
 
 static const double level_ns[] = { 1.3, 4.5, 20, 40 };
 
@@ -25,7 +29,7 @@ double estimate_load(const struct machine *machine, uint64_t set)
     uint64_t cache[MACHINE_CACHES];
     const size_t caches = cache_sizes(machine, cache);
     if (machine->processor.emulated) {
-        return EMULATED_LOAD_NS;
+        return set <= EMULATED_REACH ? EMULATED_LOAD_NS : EMULATED_FAULT_NS;
     }
     for (size_t i = 0; i < caches && i < sizeof level_ns / sizeof *level_ns; i++) {
         if (set <= cache[i]) {

@@ -1,5 +1,5 @@
-/* How long a measurement is expected to take, for the plan: from guesses that fit no machine well and
- * most within a factor of two. Nothing measured depends on them. All pure. Window: yes. */
+/* How long a measurement is expected to take, for the plan: from guesses that fit no machine well,
+ * and most within a factor of two. Nothing measured depends on them. All pure. Window: yes. */
 #ifndef KERNELS_ESTIMATE_H
 #define KERNELS_ESTIMATE_H
 

@@ -19,7 +19,7 @@ JUMP = re.compile(r"^(j\w+)\s+([0-9a-f]+)")
 
 def disassemble(path, function):
     """[(address, instruction)] of a function."""
-    done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", path],
+    done = subprocess.run(["objdump", "--no-show-raw-insn", f"--disassemble={function}", path],
                           check=True, text=True, capture_output=True)
     found = (INSTRUCTION.match(line) for line in done.stdout.splitlines())
     return [(int(match[1], 16), " ".join(match[2].split())) for match in found if match]

@@ -30,7 +30,7 @@ def valgrind(*arguments):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-# ---- misses ---------------------------------------------------------------------------------------
+# ---- misses --------------------------------------------------------------------------------------
 
 def geometry(option, cache):
     return f"--{option}={cache['size']},{cache['ways']},{LINE}"
@@ -111,7 +111,7 @@ def test_read_takes_each_line_once(costs):
     assert many["Dw"] == 0
 
 
-# ---- instructions ---------------------------------------------------------------------------------
+# ---- instructions --------------------------------------------------------------------------------
 
 @pytest.fixture(name="instructions", scope="module")
 def fixture_instructions(program, tmp_path_factory):

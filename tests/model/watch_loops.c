@@ -1,9 +1,9 @@
 /* Runs one measured loop for a tool that watches it from outside.
  *
- * usage: watch_loops chase ORDER BYTES HOPS    a chase of the real kernel, built, proved and checked
+ * usage: watch_loops chase ORDER BYTES HOPS    a chase of the real kernel: built, proved, checked
  *        watch_loops read BYTES LAPS           so many reads of a set
- *        watch_loops count LOOP OFFSET N       counts (callgrind) only the call of a loop that stands
- *                                              OFFSET bytes beyond a line; OFFSET -: where it is
+ *        watch_loops count LOOP OFFSET N       callgrind counts nothing but the call of a loop that
+ *                                              stands OFFSET bytes beyond a line, or (-) as it is
  * Succeeds if what the loop computed is right. */
 #include "kernels/chase.h"
 #include "kernels/loops.h"

@@ -1,4 +1,4 @@
-/* The experiment `chase` without its numbers: the data and its proof, and the plan of each suite. */
+/* The experiment `chase` but for its numbers: the data, its proof, and the plan of each suite. */
 #include "kernels/chain.h"
 #include "kernels/chase.h"
 #include "kernels/loops.h"
@@ -135,7 +135,7 @@ static void test_proof_sees_all_slices(void **state)
     free(chase.job.data);
 }
 
-/* Sets that are soon walked are walked: each line once, beyond what the proof by arithmetic says. */
+/* Sets that are soon walked are walked, whatever the proof by arithmetic says. */
 static void test_small_sets_are_walked(void **state)
 {
     (void)state;
