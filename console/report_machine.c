@@ -166,8 +166,10 @@ void report_banner(struct console *console, const struct results *results)
 /* A warning nobody overlooks. */
 static void warn(struct console *console, const char *text)
 {
-    static const char stars[] = "******************************************************************"
-                                "*************";
+    char stars[LINE_MOST + 1];
+    size_t columns = console_columns(console);
+    memset(stars, '*', columns);
+    stars[columns] = 0;
     console_line(console, "%s", stars);
     console_paragraph(console, "*** ", text);
     console_line(console, "%s", stars);

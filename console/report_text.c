@@ -34,8 +34,8 @@ static void begin(void *self, const struct results *results)
     console_paragraph(console, "",
                       "In the tables: ns and cycles are medians for one operation. +/-% is half "
                       "the width of the median's interval, or (in brackets) half the range of "
-                      "samples that are too few for one. predicted is the ns that the caches and "
-                      "TLBs would give which the processor claims to have.");
+                      "samples that are too few for one. predicted is the ns to expect from the "
+                      "rows above and from the caches and TLBs that the processor claims.");
 }
 
 static void progress(void *self, const struct progress *now)
