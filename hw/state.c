@@ -79,8 +79,8 @@ static void read_tables(uint64_t *value)
 
 void cpu_state_read(struct cpu_state *state)
 {
-    uint64_t *value = state->value;
     *state = (struct cpu_state){ { 0 } };
+    uint64_t *value = state->value;
     value[STATE_FLAGS] = cpu_read_flags();
     value[STATE_CR0] = cpu_read_cr0();
     value[STATE_CR2] = cpu_read_cr2();
@@ -108,9 +108,9 @@ static bool has_cet(void)
 
 void cpu_state_read_all(struct cpu_state *state, const struct lapic *lapic)
 {
-    uint64_t *value = state->value;
     uint32_t entry[LAPIC_ENTRIES];
     cpu_state_read(state);
+    uint64_t *value = state->value;
     if (value[STATE_CR4] & CR4_OSXSAVE) {
         (void)insn_xgetbv(0, &value[STATE_XCR0]);
     }

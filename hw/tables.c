@@ -47,7 +47,7 @@ static void make_gates(struct tables *tables, uint16_t code_segment)
     }
     tables->code_segment = code_segment;
     for (unsigned i = 0; i < TRAP_VECTORS; i++) {
-        uint64_t entry = (uint64_t)(uintptr_t)&trap_entries[i * TRAP_ENTRY_BYTES];
+        uint64_t entry = (uint64_t)(uintptr_t)&trap_entries[(size_t)i * TRAP_ENTRY_BYTES];
         tables->idt[i] = (struct gate){
             .offset_low = (uint16_t)entry,
             .offset_middle = (uint16_t)(entry >> 16),

@@ -38,10 +38,10 @@ enum { STACK_OTHERS = 1, STACK_NMI, STACK_MACHINE_CHECK, STACK_DOUBLE_FAULT, STA
 
 struct tables {
     struct task task __attribute__((aligned(128)));
+    uint16_t code_segment; /* that the gates name; 0: not made yet */
     struct gate idt[TRAP_VECTORS] __attribute__((aligned(PAGE_4K)));
     uint8_t stack[STACKS_END - 1][TABLES_STACK_BYTES] __attribute__((aligned(PAGE_4K)));
     uint8_t gdt[TABLES_GDT_BYTES] __attribute__((aligned(PAGE_4K)));
-    uint16_t code_segment; /* that the gates name; 0: not made yet */
 };
 
 /* Makes the task segment of tables that are all zero. Pure. */

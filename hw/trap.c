@@ -10,9 +10,9 @@ void insn_refused(void);
 /* The processor has one interrupt table, so its handlers have one place to work on. */
 static struct traps *traps;
 
-void trap_use(struct traps *use)
+void trap_use(struct traps *those)
 {
-    traps = use;
+    traps = those;
 }
 
 /* ---- the last words --------------------------------------------------------------------------- */

@@ -58,8 +58,8 @@ struct traps {
 enum { TRAP_ENTRY_BYTES = 16 };
 extern const uint8_t trap_entries[TRAP_VECTORS * TRAP_ENTRY_BYTES];
 
-/* Makes `traps` what the handlers work on, from now on; the memory must stay. Anywhere. */
-void trap_use(struct traps *traps);
+/* Makes `those` what the handlers work on, from now on; the memory must stay. Anywhere. */
+void trap_use(struct traps *those);
 
 /* Called by hw/trap.S for every vector; what it leaves in the frame is where IRETQ goes on. */
 void trap_handle(struct trap_frame *frame);

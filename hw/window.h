@@ -40,7 +40,8 @@ struct window_report {
     unsigned registers_lost;                   /* MSRs that could not be put back */
     struct state_difference difference;        /* between found and left; name NULL: none. The task
                                            register is excepted where ours stays (below) */
-    uint64_t tsc_entered, tsc_body, tsc_body_end, tsc_left;
+    uint64_t tsc_entered, tsc_left;
+    uint64_t tsc_body, tsc_body_end; /* the body's, 0 if it did not run */
 };
 
 /* Bytes that window_prepare needs, a multiple of 4 KiB. Pure. */

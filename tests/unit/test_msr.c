@@ -65,7 +65,7 @@ static void test_allowed(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++) {
         const struct allowed *row = &allowed[i];
-        strcpy(processor.vendor, row->vendor);
+        strncpy(processor.vendor, row->vendor, sizeof processor.vendor - 1);
         processor.family = row->family;
         processor.model = row->model;
         assert_int_equal(msr_allowed(&gate, row->msr, row->access), row->allowed);

@@ -109,7 +109,7 @@ static void test_refused_primitive(void **state)
 {
     (void)state;
     static const uint64_t answers[] = { TRAP_GENERAL_PROTECTION, TRAP_INVALID_OPCODE };
-    assert_int_equal(&insn_may_fault_end[0] - &insn_may_fault[0], 1);
+    assert_int_equal((uintptr_t)insn_may_fault_end - (uintptr_t)insn_may_fault, 4);
     for (unsigned i = 0; i < 2; i++) {
         struct trap_frame frame = frame_of(answers[i], first_primitive());
         trap_handle(&frame); /* in a body or out of it */
