@@ -1,13 +1,13 @@
 /* A QEMU TCG plugin that shows what a measured loop of the shipped image touches.
  *
  * Arguments: symbol=FILE (the loop's machine code, cut from the ELF file: the image is relocated,
- * so the loop is found by its bytes), out=FILE (the records, below), most=N (stop recording loads
- * after N). The product has no markers: a sample is what lies between two executed RDTSC.
+ * so the loop is found by its bytes), out=FILE (the records, below), most=N (record the first N
+ * accesses of each call of the loop only). The product has no markers: a sample is what lies between two executed RDTSC.
  *
  * Records, 24 bytes each, little endian: kind, then two numbers.
- *   'L'  a load of the loop: virtual address, physical address
+ *   'L'  a load of the loop, 'S' a store: virtual address, physical address
  *   'E'  the loop was entered: its address, 0
- *   'T'  RDTSC: loads of the loop since the last 'T', all other accesses of the image since then
+ *   'T'  RDTSC: accesses of the loop since the last 'T', all other accesses of the image since then
  *
  * Debian packages no plugin header; these declarations follow QEMU 7.2's documentation
  * (docs/devel/tcg-plugins.rst, API version 1). */
@@ -22,7 +22,7 @@ struct insn;
 struct hwaddr;
 typedef uint64_t plugin_id;
 typedef uint32_t meminfo;
-enum { CB_NO_REGS = 0, MEM_R = 1, MEM_RW = 3, INLINE_ADD_U64 = 0 };
+enum { CB_NO_REGS = 0, MEM_RW = 3, INLINE_ADD_U64 = 0 };
 
 extern void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, void (*)(plugin_id, struct tb *));
 extern size_t qemu_plugin_tb_n_insns(const struct tb *);
@@ -37,6 +37,7 @@ extern void qemu_plugin_register_vcpu_mem_cb(struct insn *,
                                              int, void *);
 extern void qemu_plugin_register_vcpu_mem_inline(struct insn *, int, int, void *, uint64_t);
 extern struct hwaddr *qemu_plugin_get_hwaddr(meminfo, uint64_t);
+extern bool qemu_plugin_mem_is_store(meminfo);
 extern uint64_t qemu_plugin_hwaddr_phys_addr(const struct hwaddr *);
 extern void qemu_plugin_register_atexit_cb(plugin_id, void (*)(plugin_id, void *), void *);
 
@@ -47,8 +48,8 @@ static struct {
     uint8_t code[4096];
     size_t size;
     uint64_t at; /* where the loop was found, 0: not yet */
-    uint64_t most, recorded;
-    uint64_t loop_loads, others; /* since the last RDTSC */
+    uint64_t most, recorded;    /* recorded: since the loop was entered */
+    uint64_t in_loop, others; /* accesses since the last RDTSC */
     FILE *out;
 } trace;
 
@@ -60,15 +61,16 @@ static void record(uint64_t kind, uint64_t first, uint64_t second)
     }
 }
 
-static void on_load(unsigned vcpu, meminfo info, uint64_t address, void *data)
+static void on_access(unsigned vcpu, meminfo info, uint64_t address, void *data)
 {
     (void)vcpu;
     (void)data;
-    trace.loop_loads++;
+    trace.in_loop++;
     if (trace.recorded < trace.most) {
         struct hwaddr *physical = qemu_plugin_get_hwaddr(info, address);
         trace.recorded++;
-        record('L', address, physical ? qemu_plugin_hwaddr_phys_addr(physical) : 0);
+        record(qemu_plugin_mem_is_store(info) ? 'S' : 'L', address,
+               physical ? qemu_plugin_hwaddr_phys_addr(physical) : 0);
     }
 }
 
@@ -76,6 +78,7 @@ static void on_entry(unsigned vcpu, void *data)
 {
     (void)vcpu;
     (void)data;
+    trace.recorded = 0;
     record('E', trace.at, 0);
 }
 
@@ -83,10 +86,10 @@ static void on_rdtsc(unsigned vcpu, void *data)
 {
     (void)vcpu;
     (void)data;
-    if (trace.loop_loads > 0) {
-        record('T', trace.loop_loads, trace.others);
+    if (trace.in_loop > 0) {
+        record('T', trace.in_loop, trace.others);
     }
-    trace.loop_loads = 0;
+    trace.in_loop = 0;
     trace.others = 0;
 }
 
@@ -125,7 +128,7 @@ static void on_translate(plugin_id id, struct tb *tb)
         uint64_t address = qemu_plugin_insn_vaddr(insn);
         bool inside = trace.at && address >= trace.at && address < trace.at + trace.size;
         if (inside) {
-            qemu_plugin_register_vcpu_mem_cb(insn, on_load, CB_NO_REGS, MEM_R, NULL);
+            qemu_plugin_register_vcpu_mem_cb(insn, on_access, CB_NO_REGS, MEM_RW, NULL);
         } else {
             qemu_plugin_register_vcpu_mem_inline(insn, MEM_RW, INLINE_ADD_U64, &trace.others, 1);
         }
