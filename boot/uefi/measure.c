@@ -164,14 +164,6 @@ enum status session_plan(struct session *session)
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
-static void tell_not_saved(void *self, const char *name, enum status status)
-{
-    struct session *session = self;
-    console_line(&session->console, "NOT SAVED: %s cannot be written any more (%s)%s", name,
-                 status == DENIED ? "write-protected" : "the disk is full or failing",
-                 session->has_uart ? "; the rest of it leaves on the serial line" : "");
-}
-
 static void open_file(struct session *session, enum run_file file, char *buffer)
 {
     struct output_file *output = &session->output[file];
@@ -180,15 +172,15 @@ static void open_file(struct session *session, enum run_file file, char *buffer)
         .serial = session->has_uart ? &session->serial[file] : NULL,
         .buffer = buffer,
         .room = FILE_ROOM,
-        .tell = tell_not_saved,
-        .teller = session,
+        .tell = report_failure,
+        .teller = &session->report,
         .name = file_name[file],
     };
     if (session->volume.run) {
         if (volume_create(&session->volume, file_name[file], &session->file[file]) == OK) {
             output->saved = volume_sink(&session->file[file]);
         } else {
-            tell_not_saved(session, file_name[file], session->file[file].failed);
+            report_failure(&session->report, file_name[file], session->file[file].failed);
         }
     }
 }
