@@ -160,7 +160,7 @@ static void test_what_the_processor_lacks_is_left_out(void **state)
     (void)state;
     test.place.no_execute = 0;
     processor_cpuid(1, ANY_SUBLEAF)->ecx = 0;
-    strncpy(processor.vendor, "AuthenticAMD", sizeof processor.vendor - 1);
+    memcpy(processor.vendor, "AuthenticAMD", sizeof processor.vendor);
     run();
     assert_only_failure(NULL);
     assert_null(named("page fault: execute"));
