@@ -186,9 +186,9 @@ static inline uint64_t cpu_read_flags(void)
 
 static inline void cpu_write_flags(uint64_t flags)
 {
-    __asm__ volatile("lea -128(%%rsp), %%rsp\n\tpush %0\n\tpopfq\n\tlea 128(%%rsp), %%rsp" ::"r"(
-                         flags)
-                     : "memory", "cc");
+    __asm__ volatile(
+        "lea -128(%%rsp), %%rsp\n\tpush %0\n\tpopfq\n\tlea 128(%%rsp), %%rsp" ::"r"(flags)
+        : "memory", "cc");
 }
 
 static inline void cpu_disable_interrupts(void)

@@ -4,7 +4,7 @@
  * preprocessor is given to it here. */
 #include "hw/window_path.h"
 
-#define TEXT_OF(value) #value
+#define TEXT_OF(value)    #value
 #define PASS(name, value) __asm__(".set " name ", " TEXT_OF(value) "\n")
 
 PASS("PATH_INSIDE_GDT", PATH_INSIDE_GDT);
