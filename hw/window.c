@@ -214,7 +214,7 @@ enum status window_run(struct window *window, const struct window_view *view, ui
         report->reason = "a window within a window";
         return DENIED;
     }
-    if ((vector_offered() & vectors) != vectors) {
+    if (vectors && (vector_offered() & vectors) != vectors) {
         report->reason = "the processor does not have these vector registers";
         return ABSENT;
     }
