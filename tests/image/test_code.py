@@ -5,8 +5,9 @@ import subprocess
 
 import pytest
 
-# A use of memory below the stack pointer; "lea" only computes an address.
-RED_ZONE = re.compile(r"-0x[0-9a-f]+\(%rsp")
+# A use of memory below the stack pointer; "lea" only computes an address, and with an index register
+# the distance alone says nothing.
+RED_ZONE = re.compile(r"-0x[0-9a-f]+\(%rsp\)")
 SEGMENT = re.compile(r"%[fg]s:")
 # VEX and EVEX instructions begin with a v in AT&T syntax; these few others do, too.
 VECTOR = re.compile(r"%[yz]mm|^v(?!err|erw)")
@@ -75,7 +76,7 @@ def test_no_stack_protector(build):
 
 
 SAMPLE = """
-int leaf(int *p) { int a[4]; for (int i = 0; i < 4; i++) a[p[i] & 3] = i; return a[p[0] & 3]; }
+int leaf(int a) { volatile int b = a; return b; }
 __thread int local;
 int get(void) { return local; }
 void add(float *a) { for (int i = 0; i < 8; i++) a[i] += 1.0f; }
