@@ -19,13 +19,13 @@ struct running {
     const struct plan *plan;
     struct results *results;
     const char *stop; /* why it ends early, or NULL */
+    bool interrupted; /* by that, in the middle of an experiment */
 
     /* Of this experiment. */
     size_t pass, index;
     struct experiment *experiment;
     const struct measurement *measurement;
     size_t items, groups;
-    bool interrupted; /* by `stop`, with visits still to make */
 
     /* Of the whole run. */
     size_t visits_done;
@@ -580,7 +580,6 @@ static void begin_experiment(struct running *running, const struct planned *plan
         .first_point = results->points,
         .first_check = results->checks,
     };
-    running->interrupted = false;
     begin_items(running, planned);
     tell_experiment_begin(running, planned->kernel);
 }

@@ -33,7 +33,7 @@ static bool is_surrogate(uint32_t character)
 static unsigned following(uint8_t first)
 {
     return first < 0x80   ? 0
-           : first < 0xc2 ? 4
+           : first < 0xc0 ? 4
            : first < 0xe0 ? 1
            : first < 0xf0 ? 2
            : first < 0xf5 ? 3

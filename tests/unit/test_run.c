@@ -28,7 +28,7 @@ struct script {
 static const struct script *script;
 static size_t scripts;
 static char log_text[LOG]; /* what happened, a word each */
-static double clock_seconds, seconds_a_visit;
+static double clock_seconds, seconds_a_visit, seconds_a_build;
 static const struct bench the_bench;
 
 static __attribute__((format(printf, 1, 2))) void note(const char *format, ...)
@@ -66,7 +66,7 @@ enum status sampler_visit(const struct bench *bench, const struct measurement *m
 {
     assert_ptr_equal(bench, &the_bench);
     note("%s%zu.%u ", build ? "+" : "", number_of(measurement), number);
-    clock_seconds += seconds_a_visit;
+    clock_seconds += seconds_a_visit + (build ? seconds_a_build : 0);
     for (size_t i = 0; i < scripts; i++) {
         if (script[i].measurement == number_of(measurement) && script[i].number == number) {
             add_samples(series, script[i].samples, number);
@@ -123,11 +123,15 @@ static void list_one(const struct scope *scope, const struct kernel *self,
     (void)measurement_add(out, &one);
 }
 
+static struct results the_results;
+
 /* How many points there were before. */
 static double predict(const struct machine *machine, const struct variant *variant,
                       const struct point *measured, size_t n)
 {
     (void)machine;
+    const struct experiment *experiment = &the_results.experiment[the_results.experiments - 1];
+    assert_ptr_equal(measured, &the_results.point[experiment->first_point]);
     assert_true(n == 0 || variant_has(&measured[n - 1].variant, V_WORKING_SET));
     assert_true(n == 0 || !variant_equal(variant, &measured[n - 1].variant));
     return (double)n;
@@ -244,7 +248,6 @@ static struct settings settings;
 static struct machine machine;
 static struct plan plan;
 static struct measurement measurement[ROOM];
-static struct results results;
 static struct run run;
 static void *memory;
 
@@ -266,12 +269,13 @@ static int fresh(void **state)
     log_text[0] = '\0';
     clock_seconds = 100;
     seconds_a_visit = VISIT_SECONDS;
+    seconds_a_build = 0;
     stop_after = SIZE_MAX;
     progresses = 0;
     memory = NULL;
     run = (struct run){ .plan = &plan,
                         .bench = &the_bench,
-                        .results = &results,
+                        .results = &the_results,
                         .observer = observers,
                         .observers = 2,
                         .self = &run,
@@ -331,20 +335,20 @@ static void test_one_visit(void **state)
     set("suite=smoke");
     go();
     assert_log("begin chase( +1.0 p1 2.0 p2 +3.0 p3 )ok mlp( +50.0 p50 )ok complete");
-    assert_int_equal(results.status, RUN_COMPLETE);
-    assert_null(results.status_reason);
-    assert_int_equal(results.experiments, 2);
-    assert_int_equal(results.points, 4);
-    assert_int_equal(results.experiment[0].first_point, 0);
-    assert_int_equal(results.experiment[0].points, 3);
-    assert_int_equal(results.experiment[1].first_point, 3);
-    assert_int_equal(results.experiment[1].points, 1);
-    assert_string_equal(results.experiment[0].title, "Chase");
-    assert_null(results.experiment[0].reason);
-    assert_true(results.point[2].predicted == 2);
-    assert_true(isnan(results.point[3].predicted)); /* mlp predicts nothing */
+    assert_int_equal(the_results.status, RUN_COMPLETE);
+    assert_null(the_results.status_reason);
+    assert_int_equal(the_results.experiments, 2);
+    assert_int_equal(the_results.points, 4);
+    assert_int_equal(the_results.experiment[0].first_point, 0);
+    assert_int_equal(the_results.experiment[0].points, 3);
+    assert_int_equal(the_results.experiment[1].first_point, 3);
+    assert_int_equal(the_results.experiment[1].points, 1);
+    assert_string_equal(the_results.experiment[0].title, "Chase");
+    assert_null(the_results.experiment[0].reason);
+    assert_true(the_results.point[2].predicted == 2);
+    assert_true(isnan(the_results.point[3].predicted)); /* mlp predicts nothing */
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(results.point[i].flags, 0);
+        assert_int_equal(the_results.point[i].flags, 0);
     }
 }
 
@@ -367,8 +371,8 @@ static void test_visits(void **state)
     const char *other = "begin chase( +3.0 v3 4.0 v4 +1.0 v1 2.0 v2 ";
     assert_true(strncmp(log_text, one, first_part) == 0 ||
                 strncmp(log_text, other, first_part) == 0);
-    assert_int_equal(results.point[0].ns.visits, 2);
-    assert_int_equal(results.points, 4);
+    assert_int_equal(the_results.point[0].ns.visits, 2);
+    assert_int_equal(the_results.points, 4);
 }
 
 /* The order of the groups in one visit, as digits. */
@@ -431,7 +435,7 @@ static void test_large_sets_have_one_visit(void **state)
     set("repetitions=2");
     go();
     assert_log("begin chase( +1.0 v1 +1.1 p1 +2.0 p2 )ok complete");
-    assert_int_equal(results.point[1].flags, 0);
+    assert_int_equal(the_results.point[1].flags, 0);
 }
 
 /* In one group, data of another visit is not this visit's. */
@@ -456,9 +460,9 @@ static void test_repeat(void **state)
     go();
     assert_log("begin chase( +1.0 p1 )ok mlp( +50.0 p50 )ok chase( +1.0 p1 )ok mlp( +50.0 p50 )ok "
                "complete");
-    assert_int_equal(results.experiments, 4);
-    assert_int_equal(results.experiment[3].first_point, 3);
-    assert_true(results.point[2].predicted == 0); /* each pass is its own */
+    assert_int_equal(the_results.experiments, 4);
+    assert_int_equal(the_results.experiment[3].first_point, 3);
+    assert_true(the_results.point[2].predicted == 0); /* each pass is its own */
 }
 
 /* --- What the machine does not have -------------------------------------------------------- */
@@ -475,8 +479,8 @@ static void test_skipped(void **state)
     set("suite=smoke");
     go();
     assert_log("begin chase( +1.0 p1 +5.0 p5 )ok complete");
-    assert_int_equal(results.experiment[0].status, EXPERIMENT_OK);
-    assert_string_equal(results.experiment[0].reason,
+    assert_int_equal(the_results.experiment[0].status, EXPERIMENT_OK);
+    assert_string_equal(the_results.experiment[0].reason,
                         "2 not measured: no free aligned GiB; 1 not measured: larger than the "
                         "arena");
 }
@@ -502,12 +506,15 @@ static void test_absent(void **state)
     const char *last = strstr(log_text, "+2.1 ");
     assert_non_null(last);
     assert_string_equal(last, "+2.1 p2 3.1 p3 +4.1 p4 )ok complete");
-    assert_non_null(strstr(log_text, "+1.0 +2.0 v2 3.0 v3 "));
-    assert_string_equal(results.experiment[0].reason,
+    const char *first = strstr(log_text, "+1.0 +2.0 v2 3.0 v3 ");
+    assert_non_null(first);
+    assert_null(strstr(first + 2, "1.0 "));
+    assert_null(strstr(last, "1.0 "));
+    assert_string_equal(the_results.experiment[0].reason,
                         "1 not measured: not so many frames; 1 not measured: not available here");
-    assert_int_equal(results.points, 3);
-    assert_int_equal(results.point[2].flags, 1u << FLAG_PARTIAL); /* one visit it had */
-    assert_int_equal(results.status, RUN_COMPLETE);
+    assert_int_equal(the_results.points, 3);
+    assert_int_equal(the_results.point[2].flags, 1u << FLAG_PARTIAL); /* one visit it had */
+    assert_int_equal(the_results.status, RUN_COMPLETE);
 }
 
 static void test_nothing_left(void **state)
@@ -520,16 +527,17 @@ static void test_nothing_left(void **state)
     set("suite=smoke");
     go();
     assert_log("begin chase( )skipped mlp( +50.0 )skipped complete");
-    assert_string_equal(results.experiment[0].reason, "1 not measured: no pages");
-    assert_string_equal(results.experiment[1].reason, "1 not measured: no such vectors");
-    assert_int_equal(results.status, RUN_COMPLETE);
+    assert_string_equal(the_results.experiment[0].reason, "1 not measured: no pages");
+    assert_string_equal(the_results.experiment[1].reason, "1 not measured: no such vectors");
+    assert_int_equal(the_results.status, RUN_COMPLETE);
     listed_count = 0;
     log_text[0] = '\0';
     free(memory);
     set("experiments=chase");
     go();
-    assert_string_equal(results.experiment[0].reason, "nothing to measure under these settings");
-    assert_int_equal(results.experiment[0].status, EXPERIMENT_SKIPPED);
+    assert_string_equal(the_results.experiment[0].reason,
+                        "nothing to measure under these settings");
+    assert_int_equal(the_results.experiment[0].status, EXPERIMENT_SKIPPED);
 }
 
 /* --- Stopped ------------------------------------------------------------------------------- */
@@ -547,15 +555,15 @@ static void test_stop_between_visits(void **state)
     go();
     assert_log("begin chase( +1.0 v1 2.0 v2 3.0 v3 +1.1 v1 p1 p2 p3 )partial mlp( )skipped "
                "partial");
-    assert_int_equal(results.points, 3);
+    assert_int_equal(the_results.points, 3);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(results.point[i].flags, 1u << FLAG_PARTIAL);
+        assert_int_equal(the_results.point[i].flags, 1u << FLAG_PARTIAL);
     }
-    assert_int_equal(results.point[0].ns.visits, 2);
-    assert_int_equal(results.point[1].ns.visits, 1);
-    assert_string_equal(results.experiment[0].reason, "stopped on request");
-    assert_string_equal(results.experiment[1].reason, "stopped on request");
-    assert_string_equal(results.status_reason, "stopped on request");
+    assert_int_equal(the_results.point[0].ns.visits, 2);
+    assert_int_equal(the_results.point[1].ns.visits, 1);
+    assert_string_equal(the_results.experiment[0].reason, "stopped on request");
+    assert_string_equal(the_results.experiment[1].reason, "stopped on request");
+    assert_string_equal(the_results.status_reason, "stopped on request");
 }
 
 /* In the last visit: the points that were told stay as they are. */
@@ -569,8 +577,8 @@ static void test_stop_in_the_last_visit(void **state)
     stop_after = 3;
     go();
     assert_log("begin chase( +1.0 v1 2.0 v2 +1.1 p1 p2 )partial partial");
-    assert_int_equal(results.point[0].flags, 0);
-    assert_int_equal(results.point[1].flags, 1u << FLAG_PARTIAL);
+    assert_int_equal(the_results.point[0].flags, 0);
+    assert_int_equal(the_results.point[1].flags, 1u << FLAG_PARTIAL);
 }
 
 static void test_stop_before_anything(void **state)
@@ -581,7 +589,7 @@ static void test_stop_before_anything(void **state)
     set("repeat=3");
     go();
     assert_log("begin chase( )skipped mlp( )skipped partial");
-    assert_int_equal(results.points, 0);
+    assert_int_equal(the_results.points, 0);
 }
 
 /* Stopped while the last thing is measured: nothing is missing. */
@@ -593,7 +601,7 @@ static void test_stop_at_the_very_end(void **state)
     stop_after = 2;
     go();
     assert_log("begin chase( +1.0 p1 )ok mlp( +50.0 p50 )ok complete");
-    assert_null(results.status_reason);
+    assert_null(the_results.status_reason);
 }
 
 static void test_time_limit(void **state)
@@ -606,8 +614,8 @@ static void test_time_limit(void **state)
     set("time_limit=103"); /* the clock begins at 100, a visit takes 2 */
     go();
     assert_log("begin chase( +1.0 p1 +2.0 p2 )partial mlp( )skipped partial");
-    assert_string_equal(results.status_reason, "the time limit was reached");
-    assert_string_equal(results.experiment[0].reason, "the time limit was reached");
+    assert_string_equal(the_results.status_reason, "the time limit was reached");
+    assert_string_equal(the_results.experiment[0].reason, "the time limit was reached");
 }
 
 /* The reason of a stop and what was left out stand together. */
@@ -620,7 +628,7 @@ static void test_stop_and_skipped(void **state)
     set("suite=smoke");
     stop_after = 1;
     go();
-    assert_string_equal(results.experiment[0].reason,
+    assert_string_equal(the_results.experiment[0].reason,
                         "stopped on request; 1 not measured: no pages");
 }
 
@@ -646,21 +654,21 @@ static void test_fault(void **state)
     go();
     assert_log("begin chase( +1.0 v1 2.0 v2 3.0 v3 +1.1 p1 2.1 p2 p3 )failed "
                "mlp( +50.0 v50 +50.1 p50 )ok failed");
-    const struct experiment *experiment = &results.experiment[0];
+    const struct experiment *experiment = &the_results.experiment[0];
     assert_int_equal(experiment->status, EXPERIMENT_FAILED);
     assert_int_equal(experiment->fault.vector, 14);
     assert_int_equal(experiment->fault.ip, 0xabc);
     assert_string_equal(experiment->reason,
                         "exception 14, error code 0x2, at 0xabc, address 0xdef, in chase: "
                         "working_set=2 order=random");
-    assert_int_equal(results.status, RUN_FAILED);
-    assert_ptr_equal(results.status_reason, experiment->reason);
+    assert_int_equal(the_results.status, RUN_FAILED);
+    assert_ptr_equal(the_results.status_reason, experiment->reason);
     assert_int_equal(experiment->points, 3);
-    assert_int_equal(results.point[0].flags, 0);
-    assert_int_equal(results.point[1].flags, 1u << FLAG_PARTIAL);
-    assert_int_equal(results.point[1].ns.samples, 4); /* of its first visit only */
-    assert_true(results.point[1].operations == 400);
-    assert_int_equal(results.point[2].flags, 1u << FLAG_PARTIAL);
+    assert_int_equal(the_results.point[0].flags, 0);
+    assert_int_equal(the_results.point[1].flags, 1u << FLAG_PARTIAL);
+    assert_int_equal(the_results.point[1].ns.samples, 4); /* of its first visit only */
+    assert_true(the_results.point[1].operations == 400);
+    assert_int_equal(the_results.point[2].flags, 1u << FLAG_PARTIAL);
 }
 
 static void test_fault_at_once(void **state)
@@ -674,7 +682,7 @@ static void test_fault_at_once(void **state)
     set("suite=smoke");
     go();
     assert_log("begin chase( +1.0 )failed mlp( +50.0 p50 )ok failed");
-    assert_int_equal(results.experiment[0].points, 0);
+    assert_int_equal(the_results.experiment[0].points, 0);
 }
 
 static void test_failed_proof(void **state)
@@ -687,10 +695,10 @@ static void test_failed_proof(void **state)
     set("suite=smoke");
     go();
     assert_log("begin chase( +1.0 )failed mlp( +50.0 p50 )ok failed");
-    assert_string_equal(results.experiment[0].reason,
+    assert_string_equal(the_results.experiment[0].reason,
                         "the order is no cycle, in chase: working_set=1");
-    assert_int_equal(results.experiment[0].fault.vector, 0);
-    assert_int_equal(results.points, 1);
+    assert_int_equal(the_results.experiment[0].fault.vector, 0);
+    assert_int_equal(the_results.points, 1);
 }
 
 /* A failure stays one when the run is stopped later. */
@@ -704,7 +712,7 @@ static void test_failed_and_stopped(void **state)
     stop_after = 1;
     go();
     assert_log("begin chase( +1.0 )failed mlp( )skipped failed");
-    assert_string_equal(results.experiment[0].reason,
+    assert_string_equal(the_results.experiment[0].reason,
                         "the bench gave no reason, in chase: working_set=1");
 }
 
@@ -721,13 +729,13 @@ static void test_long_reasons(void **state)
     (void)add(1);
     set("suite=smoke");
     go();
-    assert_int_equal(strlen(results.experiment[0].reason), RUN_TEXT - 1);
+    assert_int_equal(strlen(the_results.experiment[0].reason), RUN_TEXT - 1);
     broken.status = ABSENT;
     add(2)->skip = endless[1];
     free(memory);
     go();
-    assert_int_equal(strlen(results.experiment[0].reason), RUN_TEXT - 1);
-    assert_int_equal(results.experiment[0].status, EXPERIMENT_SKIPPED);
+    assert_int_equal(strlen(the_results.experiment[0].reason), RUN_TEXT - 1);
+    assert_int_equal(the_results.experiment[0].status, EXPERIMENT_SKIPPED);
 }
 
 /* --- The self-test ------------------------------------------------------------------------- */
@@ -758,10 +766,10 @@ static void test_selftest(void **state)
     go();
     assert_log("begin selftest( checks )ok chase( +1.0 p1 )ok selftest( checks )ok "
                "chase( +1.0 p1 )ok complete");
-    assert_int_equal(results.checks, 2 * RUN_CHECKS);
-    assert_int_equal(results.experiment[2].first_check, RUN_CHECKS);
-    assert_int_equal(results.experiment[2].checks, RUN_CHECKS);
-    assert_int_equal(results.experiment[1].checks, 0);
+    assert_int_equal(the_results.checks, 2 * RUN_CHECKS);
+    assert_int_equal(the_results.experiment[2].first_check, RUN_CHECKS);
+    assert_int_equal(the_results.experiment[2].checks, RUN_CHECKS);
+    assert_int_equal(the_results.experiment[1].checks, 0);
 }
 
 static void test_selftest_fails(void **state)
@@ -772,13 +780,13 @@ static void test_selftest_fails(void **state)
     checks_made = 5;
     checks_failing = 2;
     go();
-    assert_int_equal(results.experiment[0].status, EXPERIMENT_FAILED);
-    assert_string_equal(results.experiment[0].reason, "2 of 5 checks failed");
-    assert_int_equal(results.status, RUN_FAILED);
+    assert_int_equal(the_results.experiment[0].status, EXPERIMENT_FAILED);
+    assert_string_equal(the_results.experiment[0].reason, "2 of 5 checks failed");
+    assert_int_equal(the_results.status, RUN_FAILED);
     checks_made = 0; /* nothing shown is nothing proved */
     free(memory);
     go();
-    assert_int_equal(results.status, RUN_FAILED);
+    assert_int_equal(the_results.status, RUN_FAILED);
 }
 
 static void test_no_selftest(void **state)
@@ -787,7 +795,7 @@ static void test_no_selftest(void **state)
     set("experiments=selftest");
     go();
     assert_log("begin selftest( )skipped complete");
-    assert_string_equal(results.experiment[0].reason, "this program has no self-test");
+    assert_string_equal(the_results.experiment[0].reason, "this program has no self-test");
 }
 
 /* --- What points carry --------------------------------------------------------------------- */
@@ -799,7 +807,7 @@ static void test_emulated(void **state)
     (void)add(1);
     set("suite=smoke");
     go();
-    assert_int_equal(results.point[0].flags, 1u << FLAG_EMULATED);
+    assert_int_equal(the_results.point[0].flags, 1u << FLAG_EMULATED);
 }
 
 /* Held against the points before it, within its experiment. */
@@ -815,33 +823,40 @@ static void test_suspect(void **state)
     go();
     static const uint32_t want[] = { 0, 1u << FLAG_SUSPECT, 0, 0, 0, 1u << FLAG_SUSPECT, 0, 0 };
     for (size_t i = 0; i < 8; i++) {
-        assert_int_equal(results.point[i].flags, want[i]);
-        assert_int_equal(results.point[i].reason != NULL, want[i] != 0);
+        assert_int_equal(the_results.point[i].flags, want[i]);
+        assert_int_equal(the_results.point[i].reason != NULL, want[i] != 0);
     }
 }
 
 /* --- Progress ------------------------------------------------------------------------------ */
 
-/* The plan's time, as long as a visit takes what the plan says. */
+/* The plan's time, as long as everything takes what the plan says. */
 static void test_progress_as_planned(void **state)
 {
     (void)state;
     (void)add(1);
     (void)add(1);
     (void)add(2);
+    listed[0].build_seconds = 7;
+    listed[1].build_seconds = 0;
+    listed[2].build_seconds = 7;
+    set("experiments=chase");
     set("repetitions=3");
-    seconds_a_visit = 1; /* of measuring; building is free here */
-    listed[0].build_seconds = listed[1].build_seconds = listed[2].build_seconds = 0;
+    seconds_a_visit = 1;
+    seconds_a_build = 7;
     go();
-    assert_int_equal(progresses, 12);
+    assert_int_equal(progresses, 9);
+    assert_true(fabs(plan.seconds - 9 - 6 * 7) < 1e-9);
     for (size_t i = 0; i < progresses; i++) {
         assert_true(all_progress[i][0] == (double)i);
-        assert_true(all_progress[i][1] == 12);
-        assert_true(fabs(all_progress[i][2] - (12.0 - (double)i)) < 1e-9);
+        assert_true(all_progress[i][1] == 9);
     }
-    assert_string_equal(last_progress.experiment, "mlp");
-    assert_true(last_progress.seconds_done == 111);
-    assert_int_equal(last_progress.variant->value[V_WORKING_SET].number, 50);
+    assert_true(fabs(all_progress[0][2] - plan.seconds) < 1e-9);
+    assert_true(fabs(all_progress[6][2] - 3 - 2 * 7) < 1e-9);
+    assert_true(fabs(all_progress[8][2] - 1 - 7) < 1e-9);
+    assert_string_equal(last_progress.experiment, "chase");
+    assert_true(fabs(last_progress.seconds_done - 100 - 8 - 5 * 7) < 1e-9);
+    assert_int_equal(last_progress.variant->value[V_WORKING_SET].number, 3);
 }
 
 /* Building counts once for each visit of a group. */

@@ -372,6 +372,7 @@ static void test_name(void **state)
     fresh(NULL);
     assert_wrong("name = 012345678901234567890123456789012345678901234567890123456789abcd");
     assert_wrong("name = 5\" drive");
+    assert_wrong("name = \"");
     assert_wrong("name = B\xfcro");
     settings_read_oem_string(&settings, "ironchase:name=B\xfcro");
     assert_int_equal(settings.errors, 1);
@@ -571,6 +572,11 @@ static void test_load_options(void **state)
     assert_string_equal(settings.name, "my server");
     assert_int_equal(settings.seed, 3);
     assert_int_equal(settings.notices, 0);
+
+    fresh(NULL); /* a path that looks like a setting */
+    read_options("iron=chase.EFI seed=4");
+    assert_true(settings_ok(&settings));
+    assert_int_equal(settings.seed, 4);
 
     fresh(NULL); /* no path, a byte order mark, no NUL at the end */
     const uint16_t marked[] = { 0xfeff, 's', 'e', 'e', 'd', '=', '5' };

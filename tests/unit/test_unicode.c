@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -108,6 +109,36 @@ static void test_utf_16(void **state)
     assert_ptr_equal(odd.at, odd.end);
 }
 
+/* Halves of a pair that stand alone, or in the wrong order. */
+static void test_broken_pairs(void **state)
+{
+    (void)state;
+    static const uint8_t pairs[][4] = {
+        { 0x00, 0xdc, 0x00, 0xdc }, { 0x00, 0xd8, 0x00, 0xd8 }, { 0x00, 0xd8, 0x00, 0xe0 },
+        { 0xff, 0xdf, 0xff, 0xdf }, { 0xff, 0xdb, 0xff, 0xff },
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        struct characters rest = { pairs[i], pairs[i] + 4, TEXT_UTF16_LITTLE };
+        assert_int_equal(next_character(&rest), NOT_A_CHARACTER);
+        assert_ptr_equal(rest.at, pairs[i] + 2);
+    }
+}
+
+/* In memory of exactly its size, so that a byte too far is noticed. */
+static void test_cut_sequences(void **state)
+{
+    (void)state;
+    static const uint8_t whole[] = { 0xf0, 0x90, 0x80, 0x80 };
+    for (size_t bytes = 1; bytes < sizeof whole; bytes++) {
+        uint8_t *text = malloc(bytes);
+        memcpy(text, whole, bytes);
+        struct characters rest = { text, text + bytes, TEXT_UTF8 };
+        assert_int_equal(next_character(&rest), NOT_A_CHARACTER);
+        assert_ptr_equal(rest.at, rest.end);
+        free(text);
+    }
+}
+
 static void test_room(void **state)
 {
     (void)state;
@@ -145,6 +176,8 @@ int main(void)
         cmocka_unit_test(test_long_sequences),
         cmocka_unit_test(test_broken_text_is_read_on),
         cmocka_unit_test(test_utf_16),
+        cmocka_unit_test(test_broken_pairs),
+        cmocka_unit_test(test_cut_sequences),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_printable),
     };
