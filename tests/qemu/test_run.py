@@ -1,7 +1,16 @@
 """What `make run` does around the machine."""
 
+import json
+import os
+import pty
+import sys
+import time
+
 import run
 from machine import plain
+
+SMALL = ["experiments=chase", "max_working_set=16K", "page_sizes=4K"]
+SECONDS = 240
 
 
 def test_terminal_hides_what_moves_the_cursor(capsys):
@@ -28,3 +37,54 @@ def test_plain_keeps_text():
 def test_wrong_setting_is_named(tmp_path, capsys):
     assert run.main(tmp_path / "none.img", tmp_path / "work", tmp_path / "run", "suite") == 1
     assert capsys.readouterr().err == "make run: 'suite' in SET is not key=value\n"
+
+
+def test_run_of_the_image(image, tmp_path, capfd):
+    """Shown as it happens, and its files brought from the stick; what an earlier run left goes."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/old.txt").write_text("old")
+    before = image.read_bytes()
+    assert run.main(image, tmp_path / "work", tmp_path / "run", *SMALL, "name=a,b") == 0
+    shown = capfd.readouterr().out
+    assert "Summary" in shown and "\x1b" not in shown
+    files = {path.name for path in (tmp_path / "run").iterdir()}
+    assert files == {"console.log", "journal.jsl", "results.csv", "results.json"}
+    results = json.loads((tmp_path / "run/results.json").read_text())
+    assert (results["status"], results["name"]) == ("complete", "a,b")
+    assert image.read_bytes() == before
+
+
+def test_failed_run(image, tmp_path, capfd):
+    assert run.main(image, tmp_path / "work", tmp_path / "run", "suit=smoke") == 1
+    shown = capfd.readouterr()
+    assert "suit" in shown.out and "make run: the run failed" in shown.err
+    assert not (tmp_path / "run").exists()
+
+
+def read_until(terminal, wanted, seconds):
+    """What a terminal shows until it shows `wanted`, or closes."""
+    end, shown = time.monotonic() + seconds, b""
+    while wanted not in shown and time.monotonic() < end:
+        try:
+            shown += os.read(terminal, 4096)
+        except OSError:
+            break
+    return shown
+
+
+def test_key_stops_the_run(root, image, tmp_path):
+    """On a terminal, q reaches the machine without Enter, and what was measured is kept."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, str(root / "tests/qemu/run.py"), str(image),
+                                  str(tmp_path / "work"), str(tmp_path / "run"),
+                                  "experiments=chase", "page_sizes=4K"])
+    try:
+        shown = read_until(terminal, b"8 KiB", SECONDS)
+        os.write(terminal, b"q")
+        shown += read_until(terminal, b"no such text", SECONDS)
+    finally:
+        os.close(terminal)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, shown[-2000:]
+    assert json.loads((tmp_path / "run/results.json").read_text())["status"] == "partial"
