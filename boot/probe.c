@@ -2,14 +2,17 @@
 
 #include "hw/cpu.h"
 
-enum { LAPS = 8 };
+enum { LAPS = 8, STEP = 77 };
 
 /* Line `i` of the packed or the spread walk. Both use each set of a first-level cache as often: a
- * page apart they lie at another line of each page. */
+ * page apart they lie at another line of each page. The odd step is there because processors fetch
+ * translations ahead of walks from page to page (measured on Zen 5: 6.7 ticks a load from page to
+ * page, 8.7 in steps, 4.5 packed). */
 static size_t offset(size_t i, bool spread)
 {
     const size_t lines_of_page = PAGE_4K / LINE_BYTES;
-    return spread ? i * PAGE_4K + i % lines_of_page * LINE_BYTES : i * LINE_BYTES;
+    const size_t line = i * STEP % PROBE_LINES;
+    return spread ? line * PAGE_4K + line % lines_of_page * LINE_BYTES : line * LINE_BYTES;
 }
 
 /* Loads a line's first bytes; the result is 0, but not before the load is done. */
@@ -50,5 +53,5 @@ struct probe probe_page(const void *at)
 
 bool probe_is_smashed(const struct probe *probe)
 {
-    return probe->spread - probe->packed / 3 > probe->packed && probe->spread > probe->packed;
+    return probe->spread > probe->packed + probe->packed / 3;
 }

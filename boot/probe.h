@@ -18,8 +18,8 @@ struct probe {
  * memory is only read. About 100 us. Outside a window the time means nothing. Window: yes. */
 struct probe probe_page(const void *at);
 
-/* The verdict: a line a page costs a third more than lines side by side. A second-level TLB hit adds
- * 7 cycles to 5 of the load and 2 of the arithmetic between loads; a page walk adds more. Pure. */
+/* The verdict: a line a page costs a third more than lines side by side. What a second-level TLB
+ * adds is as long as a load from the first-level cache, and a page walk is longer. Pure. */
 bool probe_is_smashed(const struct probe *probe);
 
 #endif
