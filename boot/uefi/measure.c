@@ -176,13 +176,16 @@ static void open_file(struct session *session, enum run_file file, char *buffer)
         .teller = &session->report,
         .name = file_name[file],
     };
-    if (session->volume.run) {
-        if (volume_create(&session->volume, file_name[file], &session->file[file]) == OK) {
-            output->saved = volume_sink(&session->file[file]);
-        } else {
-            report_failure(&session->report, file_name[file], session->file[file].failed);
-        }
+    if (!session->volume.run) {
+        return;
     }
+    if (file == FILE_JSON) {
+        volume_create_later(&session->volume, file_name[file], &session->file[file]);
+    } else if (volume_create(&session->volume, file_name[file], &session->file[file]) != OK) {
+        report_failure(&session->report, file_name[file], session->file[file].failed);
+        return;
+    }
+    output->saved = volume_sink(&session->file[file]);
 }
 
 enum status session_files(struct session *session)

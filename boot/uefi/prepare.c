@@ -115,6 +115,7 @@ enum status session_window(struct session *session)
     }
     window_on_halt(session->window, say_last_words, session);
     session->link.window = session->window;
+    session->results.strikes = window_strikes(session->window);
     enum status status = guard_run(session->window, survey_in_guard, session, NULL);
     return status == OK ? OK : session_refuse(session, "the processor's registers cannot be read");
 }

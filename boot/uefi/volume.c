@@ -152,9 +152,17 @@ enum status volume_create(struct volume *volume, const char *name, struct volume
     return file->failed;
 }
 
+void volume_create_later(struct volume *volume, const char *name, struct volume_file *file)
+{
+    *file = (struct volume_file){ .volume = volume, .name = name };
+}
+
 static enum status write_file(void *self, const char *bytes, size_t n)
 {
     struct volume_file *file = self;
+    if (file->name) {
+        (void)volume_create(file->volume, file->name, file);
+    }
     if (file->failed != OK) {
         return file->failed;
     }
@@ -170,7 +178,7 @@ static enum status write_file(void *self, const char *bytes, size_t n)
 static enum status flush_file(void *self)
 {
     struct volume_file *file = self;
-    if (file->failed == OK) {
+    if (file->failed == OK && file->file) {
         file->failed = firmware_status(FIRMWARE(file->volume->link, file->file->Flush(file->file)));
     }
     return file->failed;

@@ -17,6 +17,7 @@ struct volume {
 
 struct volume_file {
     struct volume *volume;
+    const char *name; /* to be created when something is written; NULL once it is there */
     EFI_FILE_HANDLE file;
     enum status failed; /* the first error; what follows it is dropped */
 };
@@ -36,6 +37,9 @@ enum status volume_begin_run(struct volume *volume);
 
 /* Creates a file in this run's folder. */
 enum status volume_create(struct volume *volume, const char *name, struct volume_file *file);
+/* The same, but the file is created when something is first written to it: results.json on the stick
+ * means that its run came to an end. */
+void volume_create_later(struct volume *volume, const char *name, struct volume_file *file);
 struct sink volume_sink(struct volume_file *file);
 /* Flushes and closes. */
 enum status volume_close_file(struct volume_file *file);
