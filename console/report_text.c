@@ -216,6 +216,20 @@ static void print_experiments(struct console *console, const struct results *res
     }
 }
 
+/* Held-back interrupts are daily bread; these are not. */
+static void print_strikes(struct console *console, const struct strikes *strikes)
+{
+    struct line line = { 0 };
+    if (!strikes || strikes->nmis + strikes->machine_checks == 0) {
+        return;
+    }
+    line_add(&line, "%" PRIu64 " NMI%s and %" PRIu64 " machine check%s came in windows; ",
+             strikes->nmis, strikes->nmis == 1 ? "" : "s", strikes->machine_checks,
+             strikes->machine_checks == 1 ? "" : "s");
+    line_add(&line, "the machine's event log may say why.");
+    console_paragraph(console, "", line.text);
+}
+
 static void print_files(const struct report *report)
 {
     if (!report->folder) {
@@ -242,6 +256,7 @@ static void end(void *self, const struct results *results)
     console_line(console, "Run %s after %s%s%s", run_status_name[results->status],
                  format_duration(report->seconds, took), results->status_reason ? ": " : "",
                  results->status_reason ? results->status_reason : "");
+    print_strikes(console, results->strikes);
     print_files(report);
     console_line(console, "The same run again: %s",
                  results->repeat_line[0] ? results->repeat_line : "(all settings at default)");

@@ -240,6 +240,20 @@ void results_json_noise(struct json *json, const struct noise *noise)
     json_end(json);
 }
 
+static void strikes(struct json *json, const struct strikes *strikes)
+{
+    if (!strikes) {
+        json_null(json, "windows");
+        return;
+    }
+    json_object_on_line(json, "windows");
+    json_unsigned(json, "opened", strikes->windows);
+    json_unsigned(json, "nmis", strikes->nmis);
+    json_unsigned(json, "machine_checks", strikes->machine_checks);
+    json_unsigned(json, "interrupts", strikes->interrupts);
+    json_end(json);
+}
+
 void results_json_spread(struct json *json, const char *key, const struct spread *spread)
 {
     if (spread->samples == 0) {
@@ -458,6 +472,7 @@ enum status results_json_write(const struct sink *to, const struct results *resu
     results_json_clock(&json, &results->machine->clock);
     results_json_settings(&json, results);
     results_json_noise(&json, &results->noise);
+    strikes(&json, results->strikes);
     experiments(&json, results);
     findings(&json, results);
     json_end(&json);

@@ -32,6 +32,13 @@ struct fault {
     uint64_t address; /* CR2, for vector 14 only */
 };
 
+/* What came while the processor was ours, summed over all windows and guards of the program. */
+struct strikes {
+    uint64_t windows; /* guards among them */
+    uint64_t nmis, machine_checks;
+    uint64_t interrupts; /* that became pending */
+};
+
 enum cache_type { CACHE_NONE, CACHE_DATA, CACHE_INSTRUCTION, CACHE_UNIFIED };
 
 struct cache {

@@ -24,6 +24,7 @@ struct window {
     struct cpu_state found, left;
     uint32_t requests_before[LAPIC_BITMAP_WORDS];
     uint64_t tsc_body, tsc_body_end;
+    struct strikes strikes;
 
     struct tables tables;
 };
@@ -193,6 +194,14 @@ static void fill_report(const struct window *window, struct window_report *repor
     report->tsc_body_end = window->tsc_body_end;
 }
 
+static void add_strikes(struct strikes *sum, const struct window_report *report)
+{
+    sum->windows++;
+    sum->nmis += report->nmis;
+    sum->machine_checks += report->machine_checks;
+    sum->interrupts += report->pending;
+}
+
 static enum status outcome(const struct window *window, struct window_report *report)
 {
     if (window->traps.faulted) {
@@ -235,7 +244,11 @@ enum status window_run(struct window *window, const struct window_view *view, ui
     window->open = false;
     report->tsc_left = cpu_tsc();
     fill_report(window, report);
-    return report->reason ? DENIED : outcome(window, report);
+    if (report->reason) {
+        return DENIED;
+    }
+    add_strikes(&window->strikes, report);
+    return outcome(window, report);
 }
 
 bool window_is_open(const struct window *window)
@@ -263,6 +276,11 @@ uint32_t window_pending(const struct window *window)
 struct msr_saves *window_saves(struct window *window)
 {
     return &window->saves;
+}
+
+const struct strikes *window_strikes(const struct window *window)
+{
+    return &window->strikes;
 }
 
 const struct lapic *window_lapic(const struct window *window)

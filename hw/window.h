@@ -80,6 +80,10 @@ struct msr_saves *window_saves(struct window *window);
 
 /* ---- facts ------------------------------------------------------------------------------------ */
 
+/* All windows and guards since window_prepare, that of its own included; goes on counting. Window:
+ * yes, where it lacks the one that is open. */
+const struct strikes *window_strikes(const struct window *window);
+
 /* The local APIC as window_prepare found it, for whoever maps its registers or compares states. */
 const struct lapic *window_lapic(const struct window *window);
 

@@ -128,7 +128,7 @@ struct point {
     double operations; /* of all kept samples */
     const char *unit;  /* "load", "element"… */
     struct spread ns;
-    struct spread cycles;  /* samples 0: null */
+    struct spread cycles;     /* samples 0: null */
     double counter[COUNTERS]; /* per operation, NAN: not counted */
     double predicted;         /* ns, NAN: no prediction */
     const char *class;        /* NULL: null */
@@ -149,8 +149,8 @@ extern const char *const experiment_status_name[]; /* "ok", "partial", "skipped"
 struct experiment {
     const char *name, *title;
     enum experiment_status status;
-    const char *reason; /* of its status; if ok, what was left out and why, or NULL */
-    struct fault fault; /* of a failed one; vector 0 with no ip: none */
+    const char *reason;         /* of its status; if ok, what was left out and why, or NULL */
+    struct fault fault;         /* of a failed one; vector 0 with no ip: none */
     size_t first_point, points; /* into results.point */
     size_t first_check, checks; /* into results.check */
 };
@@ -193,6 +193,7 @@ struct results {
     const struct setting_note *setting;
     size_t settings;
     struct noise noise;
+    const struct strikes *strikes; /* NULL: no windows here */
     struct experiment *experiment;
     size_t experiments;
     struct point *point;

@@ -161,6 +161,7 @@ static void make_results(struct example_run *run)
         .setting = run->setting,
         .settings = sizeof run->setting / sizeof run->setting[0],
         .noise = { true, 1.0, (double)NAN, 15400.5 },
+        .strikes = &run->strikes,
         .experiment = run->experiment,
         .experiments = EXAMPLE_EXPERIMENTS,
         .point = run->point,
@@ -239,6 +240,7 @@ void example_run_make(struct example_run *run)
         run->sample[i] = (struct sample){ .ns = 1.25 + i, .cycles = 4.5 + i, .visit = i / 2 };
     }
     run->sample[3].cycles = (double)NAN;
+    run->strikes = (struct strikes){ 321, 2, 1, 17 };
     make_results(run);
 }
 

@@ -21,6 +21,7 @@ struct example_run {
     struct check check[EXAMPLE_CHECKS];
     struct finding finding[EXAMPLE_FINDINGS];
     struct sample sample[4];
+    struct strikes strikes;
     struct results results;
 };
 

@@ -185,6 +185,20 @@ static void test_summary(void **state)
     assert_null(strstr(text.text, "NOT ALL"));
 }
 
+static void test_strikes_are_told(void **state)
+{
+    (void)state;
+    play();
+    find("2 NMIs and 1 machine check came in windows; the machine's event log");
+    start(NULL);
+    run.strikes.nmis = run.strikes.machine_checks = 0;
+    play();
+    start(NULL);
+    run.results.strikes = NULL;
+    play();
+    assert_int_equal(text_sink_count(&text, "NMI"), 0);
+}
+
 static void test_experiments(void **state)
 {
     (void)state;
@@ -289,6 +303,7 @@ int main(void)
         cmocka_unit_test_setup(test_earlier_run_that_was_cut_short, start),
         cmocka_unit_test_setup(test_not_saved_is_told_loudly, start),
         cmocka_unit_test_setup(test_summary, start),
+        cmocka_unit_test_setup(test_strikes_are_told, start),
         cmocka_unit_test_setup(test_experiments, start),
         cmocka_unit_test_setup(test_findings, start),
         cmocka_unit_test_setup(test_failing_file_is_told, start),

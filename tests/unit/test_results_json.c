@@ -72,6 +72,8 @@ static void test_machine(void **state)
     assert_has("{\"size\": \"1G\", \"available\": false, \"reason\": \"no free aligned GiB\"}");
     assert_has("\"tsc_hz\": 2994374531, ");
     assert_has("\"disagreement_ppm\": 12.34, ");
+    assert_has("\"windows\": {\"opened\": 321, \"nmis\": 2, \"machine_checks\": 1, "
+               "\"interrupts\": 17}");
 }
 
 /* A plain machine of which little is known: null, never 0 or "". */
@@ -85,6 +87,7 @@ static void test_the_unknown_is_null(void **state)
     run.machine.clock = (struct clock){ .reason = "not monotonic" };
     run.results.started[0] = 0;
     run.results.noise.measured = false;
+    run.results.strikes = NULL;
     write();
     assert_has("\"microcode\": null");
     assert_has("\"core_type\": null");
@@ -94,6 +97,7 @@ static void test_the_unknown_is_null(void **state)
                "\"not monotonic\"}");
     assert_has("\"started\": null");
     assert_has("\"noise\": null");
+    assert_has("\"windows\": null");
 }
 
 /* Two sources that agree to the last digit differ by 0, which is not the same as unknown. */

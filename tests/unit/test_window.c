@@ -888,6 +888,27 @@ static void test_nmi_in_a_body(void **state)
     assert_int_equal(crossing.report.nmis, 1);
 }
 
+/* Over all windows; a window that was refused is none. */
+static void test_strikes_are_summed(void **state)
+{
+    (void)state;
+    uint32_t nmis = 0;
+    take_prepared();
+    const struct strikes *strikes = window_strikes(window);
+    const struct strikes before = *strikes;
+    struct crossing struck = { .view = &view, .body = take_nmi, .arg = &nmis };
+    struct crossing quiet = { .view = &view, .body = nothing };
+    cross(&struck);
+    cross(&quiet);
+    cross(&struck);
+    ring0()->cr0 |= CR0_TS;
+    cross(&struck);
+    assert_int_equal(struck.status, DENIED);
+    assert_int_equal(strikes->windows, before.windows + 3);
+    assert_int_equal(strikes->nmis, before.nmis + 2);
+    assert_int_equal(strikes->machine_checks, 0);
+}
+
 static void cross_only(void *arg)
 {
     struct crossing *crossing = arg;
@@ -1103,6 +1124,7 @@ int main(void)
         TEST(test_apic_in_msrs),
         TEST(test_lint0_of_another_kind_is_left),
         TEST(test_nmi_in_a_body),
+        TEST(test_strikes_are_summed),
         TEST(test_nmi_at_every_step),
         TEST(test_nmi_at_every_step_with_firmware_stacks),
         TEST(test_no_stack_between_tables_and_stack),
