@@ -38,7 +38,8 @@ static void leave(struct session *session, bool success)
 
 EFI_STATUS session_finish(struct session *session, bool success)
 {
-    session_give_back(session);
+    session_close_files(session);
     leave(session, success);
+    session_free_memory(session); /* only here: some firmware scrubs every page it gets back */
     return success ? EFI_SUCCESS : EFI_ABORTED;
 }

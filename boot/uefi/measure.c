@@ -28,6 +28,16 @@ static uint64_t aligned(uint64_t bytes)
 
 /* ---- memory ----------------------------------------------------------------------------------- */
 
+static uint64_t largest_set(const struct plan *plan)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < plan->measurements; i++) {
+        uint64_t bytes = plan->measurement[i].layout.bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
 /* Our own books come out of the firmware's memory before the arena does. How large they are depends
  * on what the settings ask for, not on what turns out to be measurable. */
 static enum status open_books(struct session *session)
@@ -43,6 +53,7 @@ static enum status open_books(struct session *session)
     session->books.bytes =
         plan_bytes + aligned(run_bytes(&session->plan)) + (uint64_t)RUN_FILES * FILE_ROOM;
     session->books.bytes = (session->books.bytes + PAGE_4K - 1) / PAGE_4K * PAGE_4K;
+    session->largest = largest_set(&session->plan);
     firmware_free(&session->link, trial, plan_bytes + ALIGNMENT);
     session->books.base = firmware_pages(&session->link, session->books.bytes, 0);
     return session->books.base ? OK : ABSENT;
@@ -74,7 +85,10 @@ static enum status open_arena(struct session *session, const char **reason)
     }
     struct memory_range *range = (struct memory_range *)(uintptr_t)free;
     size_t ranges = memory_free_ranges(session->descriptor, session->descriptors, range);
-    status = memory_plan(range, ranges, 0, session->arena, &session->ranges, reason);
+    /* A scattered set takes its frames from four times as much; an aligned GiB may hide in two. More
+     * is left alone: firmware that scrubs what it gets back takes minutes over a server's memory. */
+    uint64_t most = 4 * session->largest + UINT64_C(2) * GIB;
+    status = memory_plan(range, ranges, most, session->arena, &session->ranges, reason);
     firmware_free(&session->link, free, room);
     if (status == OK) {
         claim_arena(session);
@@ -317,7 +331,7 @@ static void give_back_range(struct session *session, struct memory_range *range)
     *range = (struct memory_range){ 0 };
 }
 
-void session_give_back(struct session *session)
+void session_close_files(struct session *session)
 {
     for (unsigned i = 0; i < RUN_FILES; i++) {
         if (session->file[i].file) {
@@ -326,6 +340,10 @@ void session_give_back(struct session *session)
         }
     }
     volume_close(&session->volume);
+}
+
+void session_free_memory(struct session *session)
+{
     for (size_t i = 0; i < session->ranges; i++) {
         give_back_range(session, &session->arena[i]);
     }

@@ -47,6 +47,7 @@ struct session {
     const char *memory_reason;
     struct memory_range arena[MEMORY_ARENA_RANGES];
     size_t ranges;
+    uint64_t largest;          /* bytes of the plan's largest set */
     struct memory_range books; /* our own tables of the run: plan, points, samples, buffers */
     struct memory_range low;   /* below 4 GiB, for the bench's root tables */
     struct bench_metal metal;
@@ -86,8 +87,9 @@ void session_attach_log(struct session *session, const struct sink *log);
 /* Waits for a key, at most so long; false if none came. */
 bool session_wait_for_key(struct session *session, unsigned seconds, char *key);
 
-/* Closes files and volume, frees memory: what the program took, but for the window's memory. */
-void session_give_back(struct session *session);
+void session_close_files(struct session *session);
+/* Gives back what the program took, but for the window's memory (hw/window.h). */
+void session_free_memory(struct session *session);
 /* Leaves the machine as the user wants it (`on_finish`); the program's answer to the firmware. */
 EFI_STATUS session_finish(struct session *session, bool success);
 
