@@ -35,7 +35,7 @@ export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),94
 export TZ := UTC
 export LC_ALL := C
 
-# ---- flags ----------------------------------------------------------------------------------------
+# ---- flags --------------------------------------------------------------------------------------
 
 WARNINGS := -Wall -Wextra -Werror -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wundef -Wvla -Wwrite-strings
@@ -46,15 +46,17 @@ CODEGEN := -Os -g -fPIE -fvisibility=hidden -mno-red-zone -mno-avx -fno-stack-pr
            -fcf-protection=none -fno-asynchronous-unwind-tables -ffunction-sections \
            -fdata-sections
 
-# Room on the stick is scarce, time only where data is built and measured: kernels/ alone is compiled
-# for speed. (The measured loops are assembly.)
+# Room on the stick is scarce, time only where data is built and measured: kernels/ alone is
+# compiled for speed. (The measured loops are assembly.)
 FAST_CFLAGS := -O2
 
 # The frame limit is for the image: firmware promises 128 KiB of stack and uses some itself.
-# (strnlen and strtok_r are POSIX's.)
-EFI_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(CODEGEN) $(WARNINGS) -Wframe-larger-than=1024 -fno-common \
-              -ffile-prefix-map=$(CURDIR)/= -nostdinc -isystem $(shell $(CC) -print-file-name=include 2>/dev/null) \
-              -isystem $(BUILD)/picolibc/include -I. -I$(BUILD)/generated
+# POSIX has strnlen, which C11 lacks.
+COMPILER_INCLUDE := $(shell $(CC) -print-file-name=include 2>/dev/null)
+EFI_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(CODEGEN) $(WARNINGS) \
+              -Wframe-larger-than=1024 -fno-common -ffile-prefix-map=$(CURDIR)/= \
+              -nostdinc -isystem $(COMPILER_INCLUDE) -isystem $(BUILD)/picolibc/include \
+              -I. -I$(BUILD)/generated
 EFI_ASFLAGS := -g -ffile-prefix-map=$(CURDIR)/= -I. -Wa,--noexecstack
 EFI_LDFLAGS := -nostdlib -static-pie -Wl,--no-dynamic-linker -Wl,-z,text -Wl,-z,norelro \
                -Wl,-z,noexecstack -Wl,-z,max-page-size=4096 -Wl,--build-id=none -Wl,--gc-sections \
@@ -69,7 +71,7 @@ UEFI_CFLAGS := -DGNU_EFI_USE_MS_ABI -isystem $(GNU_EFI_INCLUDE) -isystem $(GNU_E
 # A trap may come while vector registers hold a measurement's data.
 TRAP_CFLAGS := -mgeneral-regs-only
 
-# ---- sources --------------------------------------------------------------------------------------
+# ---- sources ------------------------------------------------------------------------------------
 
 HARDWARE_SOURCES := $(wildcard hw/*.c)
 PORTABLE_SOURCES := $(HARDWARE_SOURCES) $(wildcard kernels/*.c kernels/*.S console/*.c boot/*.c)
@@ -85,7 +87,7 @@ VERSION_H := $(BUILD)/generated/version.h
 .PHONY: application
 application: $(EFI)
 
-# ---- the C library --------------------------------------------------------------------------------
+# ---- the C library ------------------------------------------------------------------------------
 
 # Missing tools are named before anything is tried.
 .PHONY: tools
@@ -114,7 +116,7 @@ $(VERSION_H): force | tools
 	    '#define IRONCHASE_COMMIT "$(COMMIT)"' \
 	    "#define IRONCHASE_COMPILER \"gcc $$($(CC) -dumpfullversion)\"")
 
-# ---- the application ------------------------------------------------------------------------------
+# ---- the application ----------------------------------------------------------------------------
 
 $(BUILD)/efi/boot/uefi/%.c.o: EFI_CFLAGS += $(UEFI_CFLAGS)
 $(BUILD)/efi/kernels/%.c.o: EFI_CFLAGS += $(FAST_CFLAGS)
@@ -145,7 +147,7 @@ $(EFI): $(ELF) linker/make_pe.py linker/check_pe.py linker/elf.py linker/sbat.cs
 
 -include $(EFI_OBJECTS:.o=.d)
 
-# ---- the image of a stick --------------------------------------------------------------------------
+# ---- the image of a stick -----------------------------------------------------------------------
 
 CONFIG := boot/ironchase.cfg
 STICK_README := boot/README.TXT
@@ -171,15 +173,17 @@ run:
 	@$(MAKE) image
 	@$(PYTHON) tests/qemu/run.py $(IMAGE) $(BUILD)/run-machine $(BUILD)/run $(SET)
 
-# ---- programs for the host -------------------------------------------------------------------------
+# ---- programs for the host ----------------------------------------------------------------------
 
 # Everything but boot/uefi/ links into a host program. What only the bare machine can do (hw/*.S) is
-# taken from tests/fakes/ there. Each variant is a library, so that a program gets the fakes it names:
+# taken from tests/fakes/ there. Each variant is a library, so that a program gets the fakes that it
+# names:
 #   unit     with sanitizers, for tests/unit/test_*.c
-#   model    as fast and as plain as in the image, for tests/model/*.c, which are watched from outside
+#   model    as fast and as plain as in the image, for tests/model/*.c, watched from outside
 HOST_CFLAGS := -std=c11 -g $(WARNINGS) -D_GNU_SOURCE -I. -I$(BUILD)/generated
 HOST_SOURCES := $(PORTABLE_SOURCES) $(wildcard tests/fakes/*.c)
-unit_FLAGS := -O1 -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+unit_FLAGS := -O1 -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all \
+              -fno-omit-frame-pointer
 model_FLAGS := $(CODEGEN) $(FAST_CFLAGS)
 
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
@@ -242,7 +246,8 @@ LOADERS := $(LOADER_SOURCES:tests/qemu/loaders/%.c=$(BUILD)/qemu/%.efi)
 $(BUILD)/efi/tests/qemu/loaders/%.c.o: EFI_CFLAGS += $(UEFI_CFLAGS)
 
 define loader_objects
-$(BUILD)/qemu/$(1).elf: $(patsubst %,$(BUILD)/efi/%.o,$(wildcard tests/qemu/loaders/$(1).[cS]))
+$(BUILD)/qemu/$(1).elf: \
+    $(patsubst %,$(BUILD)/efi/%.o,$(wildcard tests/qemu/loaders/$(1).[cS]))
 endef
 $(foreach loader,$(LOADERS),$(eval $(call loader_objects,$(basename $(notdir $(loader))))))
 
@@ -263,7 +268,7 @@ unit: $(UNIT_PROGRAMS)
 model: $(MODEL_PROGRAMS) $(BUILD)/model/libhost.a
 plugins: $(PLUGINS)
 
-# ---- tests ----------------------------------------------------------------------------------------
+# ---- tests --------------------------------------------------------------------------------------
 
 VENV := $(BUILD)/venv
 
@@ -275,9 +280,12 @@ $(VENV)/ready: tests/requirements.txt | tools
 	$(Q)touch $@
 
 # What lint tells the compilers' front ends: the image's flags, and the host's for tests/.
+IMAGE_LINT_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -nostdlibinc -mno-avx \
+                     -isystem $(BUILD)/picolibc/include -I. -I$(BUILD)/generated $(UEFI_CFLAGS)
+HOST_LINT_CFLAGS := $(filter-out -Wmissing-prototypes,$(HOST_CFLAGS))
+
 $(BUILD)/lint.flags: force
-	$(call write_if_changed,'image -std=c11 -D_POSIX_C_SOURCE=200809L -nostdlibinc -isystem $(BUILD)/picolibc/include -I. \
--I$(BUILD)/generated -mno-avx $(UEFI_CFLAGS)' 'host $(filter-out -Wmissing-prototypes,$(HOST_CFLAGS))')
+	$(call write_if_changed,'image $(IMAGE_LINT_CFLAGS)' 'host $(HOST_LINT_CFLAGS)')
 
 .PHONY: test
 test:
@@ -296,7 +304,7 @@ format:
 	@tests/packages.sh install lint
 	@$(PYTHON) tests/lint/lint.py --format $(BUILD)
 
-# ---- the rest --------------------------------------------------------------------------------------
+# ---- the rest -----------------------------------------------------------------------------------
 
 .PHONY: clean
 clean:

@@ -15,6 +15,7 @@ import elf
 PAGE = 0x1000
 LARGEST_FILE = 200 * 1024
 NX_COMPAT = 0x0100
+DIRECTORY_BASE_RELOCATION = 5
 EXECUTE, READ, WRITE = 0x20000000, 0x40000000, 0x80000000
 ACCESS = {".text": READ | EXECUTE, ".rodata": READ, ".data": READ | WRITE, ".reloc": READ,
           ".sbat": READ}
@@ -44,7 +45,8 @@ class Pe:
         self.section_alignment, self.file_alignment = struct.unpack_from("<II", data, optional + 32)
         self.image_size, self.header_size = struct.unpack_from("<II", data, optional + 56)
         self.subsystem, self.dll_characteristics = struct.unpack_from("<HH", data, optional + 68)
-        self.reloc_address, self.reloc_size = struct.unpack_from("<II", data, optional + 112 + 5 * 8)
+        directory = optional + 112 + 8 * DIRECTORY_BASE_RELOCATION
+        self.reloc_address, self.reloc_size = struct.unpack_from("<II", data, directory)
         table = optional + optional_size
         self.sections = [self._section(table + 40 * i) for i in range(count)]
 

@@ -1,4 +1,4 @@
-"""Reads what is needed of a 64-bit little-endian ELF file: segments, sections, symbols, relocations."""
+"""Reads segments, sections, symbols and relocations of a 64-bit little-endian ELF file."""
 
 import struct
 from dataclasses import dataclass

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Makes the image of a USB stick: GPT with one FAT32 partition of the EFI system type. Needs no root.
+# Makes the image of a USB stick: GPT with one FAT32 partition of the EFI system type. Needs no
+# root.
 #
 # usage: make_image.sh IMAGE APPLICATION CONFIG README
 #
-# Everything that carries a date gets SOURCE_DATE_EPOCH's, and every identifier is fixed, so the same
-# files give the same bytes. The identifiers need not differ between sticks: nothing looks for them.
+# Everything that carries a date gets SOURCE_DATE_EPOCH's, and every identifier is fixed, so the
+# same files give the same bytes. The identifiers need not differ between sticks: nothing looks for them.
 set -eu
 
 image=$1

@@ -3,9 +3,10 @@
 
 usage: make_pe.py ironchase.elf sbat.csv ironchase.efi
 
-Every ELF segment becomes one section, page aligned in memory and in the file, so that no ELF section
-can be lost on the way. Two sections are added: .reloc, with one block that relocates nothing (GNU-EFI's
-start-up code relocates the image; some firmware wants a table all the same), and .sbat for shim.
+Every ELF segment becomes one section, page aligned in memory and in the file, so that no ELF
+section can be lost on the way. Two sections are added: .reloc, with one block that relocates nothing
+(GNU-EFI's start-up code relocates the image; some firmware wants a table all the same), and .sbat
+for shim.
 Nothing in the result depends on the time, the machine or the path of the build.
 
 Sources: Microsoft PE format specification, sections "COFF File Header", "Optional Header" and

@@ -3,8 +3,8 @@
 #
 # usage: picolibc.sh BUILD_DIR CC "CODEGEN FLAGS"
 #
-# The result is BUILD_DIR/picolibc/{include,lib}. The source is PICOLIBC_SRC if that is set, otherwise
-# the package pinned in picolibc.txt, which pip checks against its sha256.
+# The result is BUILD_DIR/picolibc/{include,lib}. The source is PICOLIBC_SRC if that is set,
+# otherwise the package pinned in picolibc.txt, which pip checks against its sha256.
 set -eu
 
 build=$1

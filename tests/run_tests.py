@@ -3,8 +3,8 @@
 
 usage: run_tests.py [--make MAKE] [--build DIRECTORY] [SUITE]...
 
-Suites: unit (tests/unit, one program a file) and pytest (everything under tests/ in Python). What does
-not build counts as a failed test, and so does a program that ends without saying what it did.
+Suites: unit (tests/unit, one program a file) and pytest (everything under tests/ in Python). What
+does not build counts as a failed test, and so does a program that ends without saying what it did.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""The instructions of the image: what the flags of the build promise, read from the machine code."""
+"""What the flags of the build promise, read from the machine code."""
 
 import re
 import subprocess
 
 import pytest
 
-# A use of memory below the stack pointer; "lea" only computes an address, and with an index register
-# the distance alone says nothing.
+# A use of memory below the stack pointer; "lea" only computes an address, and with an index
+# register the distance alone says nothing.
 RED_ZONE = re.compile(r"-0x[0-9a-f]+\(%rsp\)")
 SEGMENT = re.compile(r"%[fg]s:")
 # VEX and EVEX instructions begin with a v in AT&T syntax; these few others do, too.

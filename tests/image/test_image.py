@@ -1,4 +1,4 @@
-"""The image of the stick: its partition, its files, and that the same commit gives the same bytes."""
+"""The image of the stick: its partition, its files, and the same bytes for the same commit."""
 
 import os
 import re

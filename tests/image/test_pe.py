@@ -89,8 +89,8 @@ def shorten_data(data):
 
 
 def empty_reloc(data):
-    return set_word(data, struct.unpack_from("<I", data, section_header(data, ".reloc") + 20)[0] + 4,
-                    0)
+    block, = struct.unpack_from("<I", data, section_header(data, ".reloc") + 20)
+    return set_word(data, block + 4, 0)
 
 
 def spoil_sbat(data):

@@ -1,7 +1,8 @@
 """Which file may include which: the layers of the project.
 
-hw/ stands on nothing, kernels/ on itself and the plain facts of hw/machine.h, console/ on both, boot/
-on everything; only boot/uefi/ knows UEFI's headers; nothing but boot/ and tests/ includes boot/.
+hw/ stands on nothing, kernels/ on itself and the plain facts of hw/machine.h, console/ on both,
+boot/ on everything; only boot/uefi/ knows UEFI's headers; nothing but boot/ and tests/ includes
+boot/.
 Includes of the project's own are written from its root.
 """
 
@@ -69,8 +70,9 @@ def find_cycles(root):
     graph = {}
     for file in sources(root):
         if file.suffix == ".h":
+            text = file.read_text(encoding="utf-8")
             graph[str(file.relative_to(root))] = [
-                target for _, quoted, target in includes(file.read_text(encoding="utf-8")) if quoted]
+                target for _, quoted, target in includes(text) if quoted]
     done = set()
 
     def walk(header, way):

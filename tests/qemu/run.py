@@ -3,8 +3,8 @@
 
 usage: run.py IMAGE WORK_DIRECTORY RESULT_DIRECTORY [KEY=VALUE]...
 
-The files that the run left on the stick are copied to RESULT_DIRECTORY. The exit status is 0 only if
-the application ended with success.
+The files that the run left on the stick are copied to RESULT_DIRECTORY. The exit status is 0 only
+if the application ended with success.
 """
 
 import contextlib
