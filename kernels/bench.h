@@ -17,10 +17,10 @@ enum forget { FORGET_TLB, FORGET_TABLES }; /* CR3 reload; and the page-table lin
 
 /* How the memory lies. In one placing, any leaf shows the same lines at the same address. */
 struct layout {
-    size_t bytes;          /* of the view, rounded up to whole leaves by the bench */
+    size_t bytes; /* of the view, rounded up to whole leaves by the bench */
     enum page_size leaf;
-    size_t frames;         /* 0, or F: page k shows frame k % F (aliases, for `tlb`) */
-    unsigned node;         /* 0: the measuring core's */
+    size_t frames; /* 0, or F: page k shows frame k % F (aliases, for `tlb`) */
+    unsigned node; /* 0: the measuring core's */
     enum placing placing;
 };
 
@@ -73,8 +73,8 @@ struct bench {
     /* Runs body(arg) in one window. A body returns within a second as a rule, never later than
      * three; only a body touches mapped memory. Firmware gets its turn (at least 20 ms) between
      * two bodies: the bench sees to it. FAULTED: `found->fault` tells. */
-    enum status (*inside)(void *self, const struct conditions *set, void (*body)(void *),
-                          void *arg, struct proof *found);
+    enum status (*inside)(void *self, const struct conditions *set, void (*body)(void *), void *arg,
+                          struct proof *found);
 
     /* Clock and counters, serialised on both sides. In a body only. */
     void (*read)(void *self, struct reading *now);

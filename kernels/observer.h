@@ -10,9 +10,9 @@ struct measurement;
 struct series;
 
 struct progress {
-    size_t done, all;      /* measurements (visits counted singly) */
-    double seconds_done;   /* since the run began */
-    double seconds_left;   /* estimate */
+    size_t done, all;    /* measurements (visits counted singly) */
+    double seconds_done; /* since the run began */
+    double seconds_left; /* estimate */
     const char *experiment;
     const struct variant *variant; /* of the measurement that comes next */
 };

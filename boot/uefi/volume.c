@@ -203,7 +203,7 @@ enum status volume_probe(struct volume *volume)
     UINTN got = sizeof back;
     struct volume_file file;
     enum status status = volume_create(volume, "PROBE.TMP", &file);
-    if (status != OK) {
+    if (!file.file) {
         return status;
     }
     if (write_file(&file, text, sizeof text) == OK && flush_file(&file) == OK) {

@@ -47,8 +47,8 @@ EXPORT int qemu_plugin_version = 1;
 static struct {
     uint8_t code[4096];
     size_t size;
-    uint64_t at; /* where the loop was found, 0: not yet */
-    uint64_t most, recorded;    /* recorded: since the loop was entered */
+    uint64_t at;              /* where the loop was found, 0: not yet */
+    uint64_t most, recorded;  /* recorded: since the loop was entered */
     uint64_t in_loop, others; /* accesses since the last RDTSC */
     FILE *out;
 } trace;
