@@ -157,12 +157,8 @@ void volume_create_later(struct volume *volume, const char *name, struct volume_
     *file = (struct volume_file){ .volume = volume, .name = name };
 }
 
-static enum status write_file(void *self, const char *bytes, size_t n)
+static enum status append(struct volume_file *file, const char *bytes, size_t n)
 {
-    struct volume_file *file = self;
-    if (file->name) {
-        (void)volume_create(file->volume, file->name, file);
-    }
     if (file->failed != OK) {
         return file->failed;
     }
@@ -171,6 +167,15 @@ static enum status write_file(void *self, const char *bytes, size_t n)
         FIRMWARE(file->volume->link, file->file->Write(file->file, &written, (void *)bytes));
     file->failed = status == EFI_SUCCESS && written != n ? IO_ERROR : firmware_status(status);
     return file->failed;
+}
+
+static enum status write_file(void *self, const char *bytes, size_t n)
+{
+    struct volume_file *file = self;
+    if (file->name) {
+        (void)volume_create(file->volume, file->name, file);
+    }
+    return append(file, bytes, n);
 }
 
 /* Data reaches the stick on Flush or Close only: after a reset in between, the file is there with
@@ -206,7 +211,7 @@ enum status volume_probe(struct volume *volume)
     if (!file.file) {
         return status;
     }
-    if (write_file(&file, text, sizeof text) == OK && flush_file(&file) == OK) {
+    if (append(&file, text, sizeof text) == OK && flush_file(&file) == OK) {
         (void)FIRMWARE(volume->link, file.file->SetPosition(file.file, 0));
         (void)FIRMWARE(volume->link, file.file->Read(file.file, &got, back));
     }
