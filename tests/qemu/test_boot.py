@@ -71,6 +71,21 @@ def test_processors(boot, cpu):
         assert 1 << 30 in leaves
 
 
+@pytest.mark.parametrize("cpu", ["qemu64", "max"])
+def test_selftest(boot, cpu):
+    """Every fault is provoked, reported with its facts, and leaves the machine and its firmware as
+    they were."""
+    (experiment,) = boot(["experiments=selftest"], base=UNATTENDED, cpu=cpu).results()["experiments"]
+    checks = {check["name"]: check for check in experiment["checks"]}
+    assert experiment["status"] == "ok" and all(check["ok"] for check in checks.values())
+    assert {"page fault: read", "page fault: write", "page fault: execute", "stack overflow",
+            "general protection: address", "general protection: WRMSR", "invalid opcode",
+            "divide error", "many windows", "firmware timer", "firmware clock", "firmware keys",
+            "stick"} <= set(checks)
+    assert checks["page fault: write"]["text"].startswith("vector 14, code 3h, RIP ")
+    assert checks["many windows"]["text"].startswith("100 windows: ")
+
+
 @pytest.mark.parametrize("memory", ["256M", "8G"])
 def test_memory_sizes(boot, memory):
     results = boot(memory=memory).results()
