@@ -18,10 +18,19 @@
 #include "hw/clock.h"
 #include "hw/smbios.h"
 
-enum { RUN_FILES = 4, OBSERVERS = 2 };
+enum { RUN_FILES = 4, FILE_ROOM = 64 * KIB, OBSERVERS = 2 };
 
 /* The files of a run, by what boot/journal.h calls them. */
 enum run_file { FILE_JOURNAL, FILE_CSV, FILE_LOG, FILE_JSON };
+
+/* Our own tables of a run, outside the arena. */
+struct books {
+    struct memory_range all;
+    struct measurement *measurement; /* of the plan */
+    size_t measurements;
+    void *run;   /* for run_divide */
+    char *files; /* buffers, FILE_ROOM each */
+};
 
 struct session {
     struct firmware_link link;
@@ -47,9 +56,9 @@ struct session {
     const char *memory_reason;
     struct memory_range arena[MEMORY_ARENA_RANGES];
     size_t ranges;
-    uint64_t largest;          /* bytes of the plan's largest set */
-    struct memory_range books; /* our own tables of the run: plan, points, samples, buffers */
-    struct memory_range low;   /* below 4 GiB, for the bench's root tables */
+    uint64_t largest; /* bytes of the plan's largest set */
+    struct books books;
+    struct memory_range low; /* below 4 GiB, for the bench's root tables */
     struct bench_metal metal;
 
     struct plan plan;
