@@ -131,6 +131,18 @@ struct firmware { /* what UEFI says of itself, "" under an operating system */
     bool secure_boot;
 };
 
+enum { MACHINE_PREFETCHERS = 12 };
+
+/* The measuring core's prefetchers; bit i of a set is switch i. */
+struct prefetcher_facts {
+    unsigned switches;
+    const char *name[MACHINE_PREFETCHERS]; /* static text */
+    uint32_t found_off;
+    uint32_t works;             /* those that can be put to off, as tried */
+    const char *reason;         /* static: why none or some do not work; NULL if all do */
+    const char *without_switch; /* static: what nobody can switch; NULL: nobody has looked */
+};
+
 struct machine {
     struct processor processor;
     struct clock clock;
@@ -140,6 +152,7 @@ struct machine {
     uint64_t arena_bytes;  /* what measurements may use */
     bool page_available[PAGE_SIZES];
     const char *page_reason[PAGE_SIZES]; /* static text, where it is not available */
+    struct prefetcher_facts prefetchers;
 };
 
 #endif
