@@ -153,14 +153,38 @@ static const uint64_t components[] = {
     [VECTORS_AVX512] = VECTORS_OF_AVX512,
 };
 
+/* The window puts back what is on its list, so nothing here has to. */
+static bool set_prefetchers(struct bench_metal *metal)
+{
+    uint32_t off;
+    if (metal->switch_off == 0) {
+        return true;
+    }
+    return prefetchers_switch_off(&metal->prefetchers, window_saves(metal->window),
+                                  metal->switch_off, &off) == OK;
+}
+
+/* After the body, so that the proof holds for all of it. */
+static void prove_prefetchers(struct bench_metal *metal)
+{
+    metal->switches_known = metal->prefetchers.works != 0 &&
+                            prefetchers_read(&metal->prefetchers, &metal->switched_off) == OK;
+}
+
 static void run_body(void *arg)
 {
     struct bench_metal *metal = arg;
+    metal->refused = NULL;
+    if (!set_prefetchers(metal)) {
+        metal->refused = "the prefetchers could not be switched off";
+        return;
+    }
     touch_until(metal, UINT64_MAX);
     if (!metal->probed && metal->view.bytes > 0) {
         probe_leaves(metal);
     }
     metal->body(metal->arg);
+    prove_prefetchers(metal);
 }
 
 /* Leaves of another size than the view's must not exist, touched or not. */
@@ -191,27 +215,43 @@ static void fill_proof(struct bench_metal *metal, struct proof *found)
     prove_type(metal, found);
     found->smashed = metal->smashed;
     found->tables = metal->view.space.root;
+    found->prefetchers_off = metal->switched_off;
+    found->prefetchers_known = metal->switches_known;
     found->fault = metal->report.fault;
     found->reason = metal->report.reason;
+}
+
+/* What cannot be had on this machine, or NULL. */
+static const char *unmet(const struct bench_metal *metal, const struct conditions *set)
+{
+    const struct prefetchers *prefetchers = &metal->prefetchers;
+    const uint32_t off = set->prefetchers_off;
+    if (off != 0 &&
+        (prefetchers->works == 0 || (off != UINT32_MAX && (off & ~prefetchers->works) != 0))) {
+        return prefetchers->reason != NULL ? prefetchers->reason : "there is no such prefetcher";
+    }
+    return set->events != 0 ? "no counters of this machine are known" : NULL;
 }
 
 static enum status inside(void *self, const struct conditions *set, void (*body)(void *), void *arg,
                           struct proof *found)
 {
     struct bench_metal *metal = self;
-    *found = (struct proof){ .tables = metal->view.space.root };
-    if (set->prefetchers_off != 0) {
-        found->reason = "no switches of this machine's prefetchers are known";
-        return ABSENT;
-    }
-    if (set->events != 0) {
-        found->reason = "no counters of this machine are known";
+    *found = (struct proof){ .tables = metal->view.space.root, .reason = unmet(metal, set) };
+    if (found->reason != NULL) {
         return ABSENT;
     }
     metal->body = body;
     metal->arg = arg;
+    metal->switch_off = set->prefetchers_off;
+    metal->switched_off = 0;
+    metal->switches_known = false;
     enum status status = run(metal, components[set->vectors], run_body, metal);
     fill_proof(metal, found);
+    if (status == OK && metal->refused != NULL) {
+        found->reason = metal->refused;
+        return ABSENT;
+    }
     return status;
 }
 
@@ -271,6 +311,9 @@ static void survey_registers(void *arg)
     survey->rules->no_execute =
         has_feature(processor, FEATURE_NX) && insn_rdmsr(MSR_EFER, &efer) && (efer & NXE);
     survey->metal->counts_cycles = aperf_counts(processor);
+    if (prefetchers_find(&survey->metal->prefetchers, processor) == OK) {
+        (void)prefetchers_try(&survey->metal->prefetchers, window_saves(survey->metal->window));
+    }
     survey->status = mtrr_read(&survey->metal->mtrr, processor, &survey->reason);
 }
 
@@ -344,11 +387,26 @@ static enum status prepare_views(struct bench_metal *metal, const struct bench_s
     return views_prepare(&metal->views, &view, reason);
 }
 
+static void tell_prefetchers(const struct prefetchers *prefetchers, struct prefetcher_facts *facts)
+{
+    *facts = (struct prefetcher_facts){
+        .switches = prefetchers->switches,
+        .found_off = prefetchers->found_off,
+        .works = prefetchers->works,
+        .reason = prefetchers->reason,
+        .without_switch = prefetchers->without_switch,
+    };
+    for (unsigned i = 0; i < prefetchers->switches; i++) {
+        facts->name[i] = prefetchers->item[i].name;
+    }
+}
+
 static void tell(const struct bench_metal *metal, struct machine *machine)
 {
     machine->arena_bytes = views_bytes(&metal->views);
     memcpy(machine->page_available, metal->views.available, sizeof machine->page_available);
     memcpy(machine->page_reason, metal->views.reason, sizeof machine->page_reason);
+    tell_prefetchers(&metal->prefetchers, &machine->prefetchers);
 }
 
 enum status bench_prepare(struct bench_metal *metal, const struct bench_setup *setup,

@@ -5,13 +5,15 @@
 
 #include "boot/selftest.h"
 #include "boot/view.h"
+#include "hw/prefetchers.h"
 #include "hw/window.h"
 
 enum { BENCH_LOW_BYTES = VIEW_LOW_BYTES };
 
 struct bench_setup {
     struct window *window;
-    /* Processor and clock are known. Filled here: the page sizes with their reasons, arena_bytes. */
+    /* Processor and clock are known. Filled here: the page sizes with their reasons, arena_bytes,
+     * the prefetchers. It stays, where bodies can reach it. */
     struct machine *machine;
     const struct memory_range *arena; /* allocated for us, 4 KiB aligned (boot/memory.h) */
     size_t ranges;
@@ -34,6 +36,7 @@ struct bench_metal {
     struct window *window;
     struct mtrr mtrr;
     struct views views;
+    struct prefetchers prefetchers;
     bool counts_cycles; /* by APERF */
     bool flushes;       /* CLFLUSH exists */
     bool emulated;      /* times mean nothing */
@@ -47,6 +50,10 @@ struct bench_metal {
     uint64_t left;        /* time stamp of the last window's end, 0: none yet */
     void (*body)(void *); /* what runs inside */
     void *arg;
+    uint32_t switch_off;   /* of the prefetchers, while it runs: as struct conditions has it */
+    uint32_t switched_off; /* as read back after it */
+    bool switches_known;   /* that could be read */
+    const char *refused;   /* why the body did not run; NULL: it did */
     struct window_report report; /* of the last window: nobody outside may find it different */
 };
 

@@ -49,6 +49,7 @@ struct proof {
     uint64_t leaves[PAGE_SIZES]; /* accessed leaves of the view */
     bool leaves_known;           /* false where the host hides its tables */
     uint32_t prefetchers_off;    /* as read back */
+    bool prefetchers_known;      /* that they could be */
     uint8_t memory_type;         /* MTRR and PAT combined: 6 is write-back */
     bool smashed;                /* the TLB does not hold the leaf's size */
     uint64_t tables;             /* physical address of the root table */

@@ -308,6 +308,7 @@ static void keep_proof(const struct visit *visit, const struct proof *found, str
     proof->memory_type = found->memory_type;
     proof->tables = found->tables;
     proof->prefetchers_off = found->prefetchers_off;
+    proof->prefetchers_known = found->prefetchers_known;
     series->flags |= visit->flags | (found->smashed ? 1u << FLAG_SMASHED : 0);
 }
 

@@ -478,6 +478,91 @@ static void test_conditions_that_cannot_be_had(void **state)
     assert_non_null(call.proof.reason);
 }
 
+/* ---- prefetchers -------------------------------------------------------------------------------- */
+
+/* A Sapphire Rapids whose firmware has left AMP off. */
+static void prepare_switches(void)
+{
+    machine.processor.family = 6;
+    machine.processor.model = 0x8F;
+    *processor_msr(0x1A4) = (struct scripted_msr){ .value = 0x20, .reserved = ~UINT64_C(0x2F) };
+    prepare_anew();
+}
+
+static void note_register(void *arg)
+{
+    *(uint64_t *)arg = processor_msr(0x1A4)->value;
+}
+
+static struct call inside_with(uint32_t off, uint64_t *seen)
+{
+    return run(
+        call_inside,
+        (struct call){ .body = note_register, .arg = seen, .conditions.prefetchers_off = off });
+}
+
+static void test_prefetchers_are_off_inside(void **state)
+{
+    (void)state;
+    uint64_t seen = 0;
+    prepare_switches();
+    assert_int_equal(machine.prefetchers.switches, 5);
+    assert_string_equal(machine.prefetchers.name[0], "l2_stream");
+    assert_int_equal(machine.prefetchers.found_off, 0x10);
+    assert_int_equal(machine.prefetchers.works, 0x1F);
+    assert_null(machine.prefetchers.reason);
+    assert_non_null(machine.prefetchers.without_switch);
+    assert_int_equal(processor_msr(0x1A4)->value, 0x20);
+
+    struct call call = inside_with(UINT32_MAX, &seen);
+    assert_int_equal(call.status, OK);
+    assert_int_equal(seen, 0x2F);
+    assert_true(call.proof.prefetchers_known);
+    assert_int_equal(call.proof.prefetchers_off, 0x1F);
+    assert_int_equal(processor_msr(0x1A4)->value, 0x20);
+
+    call = inside_with(1U << 2, &seen);
+    assert_int_equal(call.status, OK);
+    assert_int_equal(seen, 0x24);
+    assert_int_equal(call.proof.prefetchers_off, 0x14);
+
+    call = inside_with(0, &seen);
+    assert_int_equal(call.status, OK);
+    assert_int_equal(seen, 0x20);
+    assert_true(call.proof.prefetchers_known);
+    assert_int_equal(call.proof.prefetchers_off, 0x10);
+
+    call = run(call_inside, (struct call){ .body = fault, .conditions.prefetchers_off = 1 });
+    assert_int_equal(call.status, FAULTED);
+    assert_int_equal(processor_msr(0x1A4)->value, 0x20);
+}
+
+static void test_prefetchers_that_cannot_be_had(void **state)
+{
+    (void)state;
+    uint64_t seen = 7;
+    prepare_switches();
+    struct call call = inside_with(1U << 5, &seen);
+    assert_int_equal(call.status, ABSENT);
+    assert_non_null(call.proof.reason);
+    processor_msr(0x1A4)->fixed = 1; /* it worked at first */
+    call = inside_with(UINT32_MAX, &seen);
+    assert_int_equal(call.status, ABSENT);
+    assert_non_null(call.proof.reason);
+    assert_int_equal(seen, 7);
+    assert_int_equal(processor_msr(0x1A4)->value, 0x20);
+
+    processor_msr(0x1A4)->absent = true;
+    prepare_anew();
+    assert_non_null(machine.prefetchers.reason);
+    call = inside_with(UINT32_MAX, &seen);
+    assert_int_equal(call.status, ABSENT);
+    assert_string_equal(call.proof.reason, machine.prefetchers.reason);
+    call = inside_with(0, &seen);
+    assert_int_equal(call.status, OK);
+    assert_false(call.proof.prefetchers_known);
+}
+
 static void test_a_fault_is_told(void **state)
 {
     (void)state;
@@ -643,6 +728,8 @@ int main(void)
         cmocka_unit_test_setup(test_bodies_without_a_view, set_up),
         cmocka_unit_test_setup(test_physical, set_up),
         cmocka_unit_test_setup(test_conditions_that_cannot_be_had, set_up),
+        cmocka_unit_test_setup(test_prefetchers_are_off_inside, set_up),
+        cmocka_unit_test_setup(test_prefetchers_that_cannot_be_had, set_up),
         cmocka_unit_test_setup(test_a_fault_is_told, set_up),
         cmocka_unit_test_setup(test_the_firmware_gets_its_turn, set_up),
         cmocka_unit_test_setup(test_readings, set_up),
