@@ -5,6 +5,7 @@
 #include "hw/cpuid.h"
 #include "hw/guard.h"
 #include "hw/insn.h"
+#include "hw/smi.h"
 #include "hw/vector.h"
 
 #include <string.h>
@@ -263,9 +264,12 @@ static void read_now(void *self, struct reading *now)
         .pending = window_pending(metal->window),
         .nmis = window_nmis(metal->window) + window_machine_checks(metal->window),
     };
+    if (metal->counts_smis && smi_count(&now->smis)) {
+        now->known |= 1U << KNOWN_SMIS;
+    }
     cpu_fence_loads();
     if (metal->counts_cycles && insn_rdmsr(MSR_APERF, &now->cycles)) {
-        now->known = 1U << KNOWN_CYCLES;
+        now->known |= 1U << KNOWN_CYCLES;
     }
     now->tsc = cpu_tsc_ordered();
 }
@@ -291,6 +295,7 @@ struct survey {
     struct bench_metal *metal;
     const struct processor *processor;
     struct paging_rules *rules;
+    const char *no_smis; /* why SMIs are not counted, or NULL */
     enum status status;
     const char *reason;
 };
@@ -311,21 +316,24 @@ static void survey_registers(void *arg)
     survey->rules->no_execute =
         has_feature(processor, FEATURE_NX) && insn_rdmsr(MSR_EFER, &efer) && (efer & NXE);
     survey->metal->counts_cycles = aperf_counts(processor);
+    survey->metal->counts_smis = smi_is_counted(processor, &survey->no_smis);
     if (prefetchers_find(&survey->metal->prefetchers, processor) == OK) {
         (void)prefetchers_try(&survey->metal->prefetchers, window_saves(survey->metal->window));
     }
     survey->status = mtrr_read(&survey->metal->mtrr, processor, &survey->reason);
 }
 
-static enum status find_rules(struct bench_metal *metal, const struct processor *processor,
+static enum status find_rules(struct bench_metal *metal, struct machine *machine,
                               struct paging_rules *rules, const char **reason)
 {
+    const struct processor *processor = &machine->processor;
     struct survey survey = { .metal = metal, .processor = processor, .rules = rules };
     *rules = (struct paging_rules){
         .levels = cpu_read_cr4() & CR4_LA57 ? 5 : 4,
         .physical_bits = processor->physical_bits,
     };
     enum status status = guard_run(metal->window, survey_registers, &survey, NULL);
+    machine->no_smis = survey.no_smis;
     *reason = status == OK ? survey.reason : "the processor's registers could not be read";
     return status == OK ? survey.status : status;
 }
@@ -431,7 +439,7 @@ enum status bench_prepare(struct bench_metal *metal, const struct bench_setup *s
         .read = read_now,
         .forget = forget,
     };
-    enum status status = find_rules(metal, processor, &rules, reason);
+    enum status status = find_rules(metal, setup->machine, &rules, reason);
     if (status == OK) {
         status = prepare_views(metal, setup, &rules, reason);
     }

@@ -38,8 +38,9 @@ struct bench_metal {
     struct views views;
     struct prefetchers prefetchers;
     bool counts_cycles; /* by APERF */
-    bool flushes;       /* CLFLUSH exists */
-    bool emulated;      /* times mean nothing */
+    bool counts_smis;
+    bool flushes;  /* CLFLUSH exists */
+    bool emulated; /* times mean nothing */
     uint64_t tsc_hz;
     void (*idle)(void *self, unsigned microseconds);
     void *idle_self;

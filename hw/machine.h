@@ -153,6 +153,7 @@ struct machine {
     bool page_available[PAGE_SIZES];
     const char *page_reason[PAGE_SIZES]; /* static text, where it is not available */
     struct prefetcher_facts prefetchers;
+    const char *no_smis; /* static: why SMIs are not counted; NULL: they are, or nobody looked */
 };
 
 #endif

@@ -644,6 +644,25 @@ static void test_readings(void **state)
     assert_int_equal(readings.first.known, 0);
 }
 
+static void test_smis_are_counted(void **state)
+{
+    (void)state;
+    struct readings readings;
+    machine.processor.family = 6;
+    machine.processor.model = 0x8F;
+    prepare_anew();
+    assert_non_null(machine.no_smis);
+    processor_msr(0x34)->value = 12;
+    prepare_anew();
+    assert_null(machine.no_smis);
+    assert_int_equal(inside(read_twice, &readings).status, OK);
+    assert_int_equal(readings.first.known, 1U << KNOWN_CYCLES | 1U << KNOWN_SMIS);
+    assert_int_equal(readings.first.smis, 12);
+    processor_msr(0x34)->absent = true;
+    assert_int_equal(inside(read_twice, &readings).status, OK);
+    assert_int_equal(readings.first.known, 1U << KNOWN_CYCLES);
+}
+
 static unsigned loads_of_cr3(void)
 {
     unsigned loads = 0;
@@ -733,6 +752,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_fault_is_told, set_up),
         cmocka_unit_test_setup(test_the_firmware_gets_its_turn, set_up),
         cmocka_unit_test_setup(test_readings, set_up),
+        cmocka_unit_test_setup(test_smis_are_counted, set_up),
         cmocka_unit_test_setup(test_forgetting, set_up),
         cmocka_unit_test_setup(test_places_for_the_selftest, set_up),
     };
