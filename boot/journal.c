@@ -89,6 +89,7 @@ static void write_summary(struct json *json, const char *key, const double *firs
     json_number(json, "median", column_median(&column));
     json_number(json, "min", column_rank(&column, 1));
     json_number(json, "max", column_rank(&column, known));
+    json_number(json, "mad", column_mad(&column, column_median(&column)));
     json_unsigned(json, "samples", known);
     json_end(json);
 }

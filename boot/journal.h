@@ -7,7 +7,7 @@
  *               clock, settings
  *   begin       an experiment begins: experiment, title
  *   visit       one of several visits of a point: experiment, variant, visit (from 0), operations
- *               so far, unit, ns and cycles {median, min, max, samples} of this visit, flags
+ *               so far, unit, ns and cycles {median, min, max, mad, samples} of this visit, flags
  *   point       experiment, and all that results.json has of a point
  *   noise       noise, as in results.json, once it is known
  *   experiment  what results.json has of an experiment: number of points instead of the points

@@ -123,7 +123,7 @@ static void test_visit_is_of_its_own_samples(void **state)
     const char *visit = record("\"visit\", \"seconds\"", 0);
     assert_non_null(strstr(visit, "\"visit\": 0, \"operations\": 200000, \"unit\": \"load\", "
                                   "\"ns\": {\"median\": 1.75, \"min\": 1.25, \"max\": 2.25, "
-                                  "\"samples\": 2}, \"cycles\": {\"median\": 5, "));
+                                  "\"mad\": 0.5, \"samples\": 2}, \"cycles\": {\"median\": 5, "));
     assert_null(strstr(visit, "\"samples\": ["));
 }
 
@@ -140,8 +140,8 @@ static void test_later_visit(void **state)
     const char *visit = record("\"visit\", \"seconds\"", 0);
     assert_non_null(strstr(visit, "\"visit\": 1, "));
     assert_non_null(strstr(visit, "\"ns\": {\"median\": 3.75, \"min\": 3.25, \"max\": 4.25, "
-                                  "\"samples\": 2}, \"cycles\": {\"median\": 6.5, \"min\": 6.5, "
-                                  "\"max\": 6.5, \"samples\": 1}"));
+                                  "\"mad\": 0.5, \"samples\": 2}, \"cycles\": {\"median\": 6.5, "
+                                  "\"min\": 6.5, \"max\": 6.5, \"mad\": 0, \"samples\": 1}"));
     assert_non_null(strstr(visit, "\"samples\": [{\"ns\": 3.25, \"cycles\": 6.5, \"visit\": 1, "
                                   "\"flags\": []}, {\"ns\": 4.25, \"cycles\": null, "));
     series.count = 0;
