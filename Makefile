@@ -181,7 +181,9 @@ run:
 #   unit     with sanitizers, for tests/unit/test_*.c
 #   model    as fast and as plain as in the image, for tests/model/*.c, watched from outside
 HOST_CFLAGS := -std=c11 -g $(WARNINGS) -D_GNU_SOURCE -I. -I$(BUILD)/generated
-HOST_SOURCES := $(PORTABLE_SOURCES) $(wildcard tests/fakes/*.c)
+HOSTED_OWN := tests/hosted/main.c tests/hosted/insn_linux.c
+HOST_SOURCES := $(PORTABLE_SOURCES) $(wildcard tests/fakes/*.c) \
+                $(filter-out $(HOSTED_OWN),$(wildcard tests/hosted/*.c))
 unit_FLAGS := -O1 -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all \
               -fno-omit-frame-pointer
 model_FLAGS := $(CODEGEN) $(FAST_CFLAGS)
@@ -220,13 +222,29 @@ $(call say,LINK $@)
 $(Q)$(HOST_CC) $($(1)_FLAGS) -o $@ $^ $(2) -lm
 endef
 
+$(BUILD)/unit/test_recover: LIBRARIES := -lcjson
+
 $(UNIT_PROGRAMS): $(BUILD)/%: $(BUILD)/unit/tests/%.c.o $(BUILD)/unit/libhost.a
-	$(call host_link,unit,-lcmocka)
+	$(call host_link,unit,-lcmocka $(LIBRARIES))
 
 $(MODEL_PROGRAMS): $(BUILD)/%: $(BUILD)/model/tests/%.c.o $(BUILD)/model/libhost.a
 	$(call host_link,model)
 
 -include $(UNIT_SOURCES:%=$(BUILD)/unit/%.d) $(MODEL_SOURCES:%=$(BUILD)/model/%.d)
+
+# The program for Linux: of the fakes it has none, since its own objects come first.
+HOSTED := $(BUILD)/hosted/ironchase
+
+.PHONY: hosted
+hosted:
+	@tests/packages.sh check build hosted
+	@$(MAKE) $(HOSTED)
+
+$(HOSTED): $(HOSTED_OWN:%=$(BUILD)/model/%.o) $(BUILD)/model/libhost.a
+	$(Q)mkdir -p $(@D)
+	$(call host_link,model,-lcjson)
+
+-include $(HOSTED_OWN:%=$(BUILD)/model/%.d)
 
 # Plugins for QEMU's emulator: they watch the very image run.
 PLUGIN_SOURCES := $(wildcard tests/qemu/*.c)
@@ -289,13 +307,13 @@ $(BUILD)/lint.flags: force
 
 .PHONY: test
 test:
-	@tests/packages.sh install build image run test lint
+	@tests/packages.sh install build image run hosted test lint
 	@$(MAKE) $(VENV)/ready
 	+@$(VENV)/bin/python tests/run_tests.py --make "$(MAKE)" --build $(BUILD) $(SUITES)
 
 .PHONY: lint
 lint:
-	@tests/packages.sh install build lint
+	@tests/packages.sh install build hosted lint
 	@$(MAKE) $(BUILD)/lint.flags $(PICOLIBC) $(VERSION_H)
 	@$(PYTHON) tests/lint/lint.py $(BUILD)
 
@@ -320,6 +338,8 @@ help:
 	    'make image        build/ironchase.img, the image of a USB stick' \
 	    'make usb DEV=/dev/sdX' \
 	    '                  writes the image to a stick' \
+	    'make hosted       build/hosted/ironchase, the same measurements as a program of Linux;' \
+	    '                  its --help tells the rest' \
 	    'make lint         clang-format, clang-tidy, cppcheck, shellcheck, include rules' \
 	    'make format       lays the sources out with clang-format' \
 	    'make clean        removes build/' \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the project needs of the machine, by Debian's package names.
 #
-# usage: packages.sh check|install GROUP...     groups: build image run test lint
+# usage: packages.sh check|install GROUP...     groups: build image run hosted test lint
 #
 # check names what is missing in one line and fails; install installs it with apt-get, as root or
 # through sudo, and where that cannot be done names it likewise.
@@ -21,7 +21,8 @@ image   mtools          command mcopy
 image   gdisk           command sgdisk
 run     qemu-system-x86 command qemu-system-x86_64
 run     ovmf            file    /usr/share/OVMF/OVMF_CODE_4M.fd
-test    libc6-dev       file    /usr/include/stdio.h
+hosted  libc6-dev       file    /usr/include/stdio.h
+hosted  libcjson-dev    file    /usr/include/cjson/cJSON.h
 test    libcmocka-dev   file    /usr/include/cmocka.h
 test    valgrind        command valgrind
 lint    clang-format    command clang-format

@@ -126,7 +126,7 @@ def main():
     options = parser.parse_args()
     build = ROOT / options.build
     suites = {"unit": (["unit"], run_unit),
-              "pytest": (["image", "model", "plugins", "loaders",
+              "pytest": (["image", "model", "hosted", "plugins", "loaders",
                           f"{options.build}/lint.flags"], run_pytest)}
     if unknown := set(options.suites) - set(suites):
         raise SystemExit(f"run_tests: no suite {', '.join(sorted(unknown))}: "
