@@ -16,6 +16,7 @@ PAGE = 0x1000
 LARGEST_FILE = 200 * 1024
 NX_COMPAT = 0x0100
 DIRECTORY_BASE_RELOCATION = 5
+IMAGE_REL_BASED_ABSOLUTE, IMAGE_REL_BASED_DIR64 = 0, 10
 EXECUTE, READ, WRITE = 0x20000000, 0x40000000, 0x80000000
 ACCESS = {".text": READ | EXECUTE, ".rodata": READ, ".data": READ | WRITE, ".reloc": READ,
           ".sbat": READ}
@@ -111,23 +112,33 @@ def check_sections(pe):
         yield f"the sections end at {offset:#x} of {len(pe.data):#x} bytes"
 
 
-def check_reloc(pe):
+def relocated_words(body):
+    """Addresses that a table of base relocations names; raises ValueError where it is torn."""
+    at = 0
+    while at < len(body):
+        page, size = struct.unpack_from("<II", body.ljust(at + 8, b"\0"), at)
+        if size < 8 or size % 4 or at + size > len(body) or page % PAGE:
+            raise ValueError(f"a relocation block at {at:#x} is torn")
+        for entry in struct.unpack_from(f"<{(size - 8) // 2}H", body, at + 8):
+            if entry >> 12 not in (IMAGE_REL_BASED_ABSOLUTE, IMAGE_REL_BASED_DIR64):
+                raise ValueError(f"a relocation block has an entry of type {entry >> 12}")
+            if entry >> 12 == IMAGE_REL_BASED_DIR64:
+                yield page + (entry & 0xFFF)
+        at += size
+
+
+def check_reloc(pe, image):
     reloc = pe.section(".reloc")
     if not reloc or (reloc.address, reloc.size) != (pe.reloc_address, pe.reloc_size):
         yield "the relocation directory is not the .reloc section"
         return
-    at = 0
-    body = pe.body(reloc)
-    while at + 8 <= len(body):
-        page, size = struct.unpack_from("<II", body, at)
-        if size < 8 or size % 4 or at + size > len(body):
-            yield f"a relocation block has {size} bytes"
-            return
-        if page % PAGE or page >= pe.image_size:
-            yield f"a relocation block names page {page:#x}"
-        at += size
-    if at == 0 or at != len(body):
-        yield "the relocation table is empty or torn"
+    try:
+        words = list(relocated_words(pe.body(reloc)))
+    except ValueError as torn:
+        yield str(torn)
+        return
+    if words != sorted(r.address for r in image.relocations()):
+        yield "the relocation table does not name the words that the ELF file relocates"
 
 
 def check_sbat(pe, sbat):
@@ -144,9 +155,10 @@ def check_sbat(pe, sbat):
 def check_against_elf(pe, image):
     memory = pe.memory()
     for s in image.sections:
-        if not s.flags & elf.SHF_ALLOC or not s.size:
+        if not s.flags & elf.SHF_ALLOC or not s.size or s.kind == elf.SHT_RELA:
             continue
-        data = s.data if s.kind != elf.SHT_NOBITS else bytes(s.size)
+        # GNU-EFI's start-up code would relocate once more by what .dynamic says.
+        data = s.data if s.kind != elf.SHT_NOBITS and s.name != ".dynamic" else bytes(s.size)
         if memory[s.address:s.address + s.size] != data:
             yield f"ELF section {s.name} is not in the PE file"
     writable = [s for s in pe.sections if s.characteristics & WRITE]
@@ -154,11 +166,11 @@ def check_against_elf(pe, image):
     for r in image.relocations():
         count += 1
         if r.kind != elf.R_X86_64_RELATIVE:
-            yield f"relocation type {r.kind} at {r.address:#x} is not one that GNU-EFI applies"
+            yield f"relocation type {r.kind} at {r.address:#x} is not one that PE files have"
         if not any(s.address <= r.address and r.address + 8 <= s.address + s.size
                    for s in writable):
             yield f"a relocation at {r.address:#x} is outside the writable sections"
-        # GNU-EFI adds the load address to what stands there and does not look at the addend.
+        # The firmware adds the load address to what stands there.
         if struct.unpack_from("<Q", memory, r.address)[0] != r.addend:
             yield f"the word at {r.address:#x} is not the relocation's addend"
     if not count:
@@ -176,8 +188,9 @@ def problems(elf_path, efi_path, sbat_path, version, commit):
         pe = Pe(file.read())
     with open(sbat_path, "rb") as file:
         sbat = file.read()
-    for found in (check_header(pe), check_sections(pe), check_reloc(pe), check_sbat(pe, sbat),
-                  check_against_elf(pe, elf.Elf.read(elf_path)),
+    image = elf.Elf.read(elf_path)
+    for found in (check_header(pe), check_sections(pe), check_reloc(pe, image), check_sbat(pe, sbat),
+                  check_against_elf(pe, image),
                   check_strings(pe, version, commit)):
         yield from found
 

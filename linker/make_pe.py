@@ -29,6 +29,7 @@ SUBSYSTEM_EFI_APPLICATION = 10
 DLL_CHARACTERISTICS_NX_COMPAT = 0x0100
 DIRECTORIES = 16
 DIRECTORY_BASE_RELOCATION = 5
+IMAGE_REL_BASED_DIR64 = 10
 
 CODE, INITIALISED, DISCARDABLE = 0x20, 0x40, 0x02000000
 EXECUTE, READ, WRITE = 0x20000000, 0x40000000, 0x80000000
@@ -68,16 +69,39 @@ def segment_section(segment):
                      segment.memory_size, characteristics)
 
 
-def empty_relocation_block(page):
-    """One block of 12 bytes: two entries of type ABSOLUTE, which mean "skip"."""
-    return struct.pack("<IIHH", page, 12, 0, 0)
+def relocation_table(relocations):
+    """Base relocations: a block a page, which ends with an entry that means "skip" where its length
+    would not be a multiple of four. Never empty: some loaders refuse an image without a table."""
+    pages = {}
+    for relocation in sorted(relocations, key=lambda r: r.address):
+        if relocation.kind != elf.R_X86_64_RELATIVE:
+            raise SystemExit(f"make_pe: relocation type {relocation.kind} at "
+                             f"{relocation.address:#x}")
+        pages.setdefault(relocation.address // PAGE * PAGE, []).append(
+            IMAGE_REL_BASED_DIR64 << 12 | relocation.address % PAGE)
+    table = b""
+    for page, entries in pages.items():
+        entries += [0] * (len(entries) % 2)
+        table += struct.pack(f"<II{len(entries)}H", page, 8 + 2 * len(entries), *entries)
+    return table or struct.pack("<IIHH", PAGE, 12, 0, 0)
+
+
+def without(segment, section):
+    """The segment's data with zeros for a section."""
+    start = section.address - segment.address
+    return segment.data[:start] + bytes(section.size) + segment.data[start + section.size:]
 
 
 def build_sections(image, sbat):
-    sections = [segment_section(segment) for segment in image.loads()]
+    dynamic, rela = image.section(".dynamic"), image.section(".rela")
+    segments = [s for s in image.loads() if s.address != rela.address]
+    for segment in segments:
+        if segment.address <= dynamic.address < segment.address + segment.memory_size:
+            segment.data = without(segment, dynamic)
+    sections = [segment_section(segment) for segment in segments]
     if [s.name for s in sections] != list(SECTION_NAMES.values()):
         raise SystemExit(f"make_pe: segments are {[s.name for s in sections]}")
-    reloc = empty_relocation_block(sections[-1].address)
+    reloc = relocation_table(image.relocations())
     for name, data, extra in ((".reloc", reloc, DISCARDABLE), (".sbat", sbat, 0)):
         end = round_up(sections[-1].address + sections[-1].size)
         sections.append(PeSection(name, end, data, len(data), INITIALISED | READ | extra))

@@ -93,6 +93,11 @@ def empty_reloc(data):
     return set_word(data, block + 4, 0)
 
 
+def lose_a_relocation(data):
+    block, = struct.unpack_from("<I", data, section_header(data, ".reloc") + 20)
+    return data[:block + 8] + b"\0\0" + data[block + 10:]
+
+
 def spoil_sbat(data):
     return data.replace(b"SBAT Version", b"SBAT version", 1)
 
@@ -118,6 +123,7 @@ def pad(data):
     (make_data_read_only, "outside the writable sections"),
     (shorten_data, "image size|ELF section .data"),
     (empty_reloc, "relocation block"),
+    (lose_a_relocation, "relocation table"),
     (spoil_sbat, ".sbat"),
     (spoil_text, "ELF section .text"),
     (pad, "more than"),
