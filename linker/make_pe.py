@@ -93,8 +93,9 @@ def without(segment, section):
 
 
 def build_sections(image, sbat):
-    dynamic, rela = image.section(".dynamic"), image.section(".rela")
-    segments = [s for s in image.loads() if s.address != rela.address]
+    dynamic = image.section(".dynamic")
+    rela = [s.address for s in image.sections if s.kind == elf.SHT_RELA]
+    segments = [s for s in image.loads() if s.address not in rela]
     for segment in segments:
         if segment.address <= dynamic.address < segment.address + segment.memory_size:
             segment.data = without(segment, dynamic)
