@@ -1,5 +1,6 @@
 #include "boot/bench.h"
 
+#include "boot/counters.h"
 #include "boot/probe.h"
 #include "hw/cpu.h"
 #include "hw/cpuid.h"
@@ -19,6 +20,8 @@
 /* A view of up to so many leaves is touched at the beginning of its first body: a fraction of a
  * second even where each is a page walk, and it saves a window. */
 enum { LEAVES_TOUCHED_IN_BODY = 64 * KIB, LEAVES_BETWEEN_LOOKS = 1024 };
+
+enum { NO_SLOT = 0xFF };
 
 static uint64_t ticks(const struct bench_metal *metal, double seconds)
 {
@@ -172,6 +175,26 @@ static void prove_prefetchers(struct bench_metal *metal)
                             prefetchers_read(&metal->prefetchers, &metal->switched_off) == OK;
 }
 
+/* Last before the body, so that it starts from almost nothing. Where counters cannot rest in
+ * SMIs, the samples that one strikes still say so. */
+static bool start_counters(struct bench_metal *metal)
+{
+    struct msr_saves *saves = window_saves(metal->window);
+    if (metal->pass.count == 0) {
+        return true;
+    }
+    (void)smi_freeze_counters(metal->pmu.processor, saves);
+    return pmu_start(&metal->pmu, &metal->pass, saves) == OK;
+}
+
+/* The registers are restored one by one, which counters that run would notice. */
+static void stop_counters(struct bench_metal *metal)
+{
+    if (metal->pass.count > 0) {
+        (void)pmu_stop(&metal->pmu, window_saves(metal->window));
+    }
+}
+
 static void run_body(void *arg)
 {
     struct bench_metal *metal = arg;
@@ -184,8 +207,27 @@ static void run_body(void *arg)
     if (!metal->probed && metal->view.bytes > 0) {
         probe_leaves(metal);
     }
+    if (!start_counters(metal)) {
+        metal->refused = "the counters could not be started";
+        return;
+    }
     metal->body(metal->arg);
+    stop_counters(metal);
     prove_prefetchers(metal);
+}
+
+/* What fits on the counters at once; the readings tell which events those are. */
+static void make_pass(struct bench_metal *metal, const struct conditions *set)
+{
+    metal->pass = (struct pmu_pass){ .count = 0 };
+    memset(metal->slot, NO_SLOT, sizeof metal->slot);
+    for (unsigned i = 0; i < set->events && i < BENCH_EVENTS; i++) {
+        unsigned slot;
+        if (set->event[i] < COUNTERS &&
+            counters_add(&metal->pmu, &metal->pass, (enum counter)set->event[i], &slot)) {
+            metal->slot[i] = (uint8_t)slot;
+        }
+    }
 }
 
 /* Leaves of another size than the view's must not exist, touched or not. */
@@ -231,13 +273,17 @@ static const char *unmet(const struct bench_metal *metal, const struct condition
         (prefetchers->works == 0 || (off != UINT32_MAX && (off & ~prefetchers->works) != 0))) {
         return prefetchers->reason != NULL ? prefetchers->reason : "there is no such prefetcher";
     }
-    return set->events != 0 ? "no counters of this machine are known" : NULL;
+    if (set->events != 0 && !metal->pmu.works) {
+        return metal->pmu.reason;
+    }
+    return set->events != 0 && metal->pass.count == 0 ? "this core counts none of these" : NULL;
 }
 
 static enum status inside(void *self, const struct conditions *set, void (*body)(void *), void *arg,
                           struct proof *found)
 {
     struct bench_metal *metal = self;
+    make_pass(metal, set);
     *found = (struct proof){ .tables = metal->view.space.root, .reason = unmet(metal, set) };
     if (found->reason != NULL) {
         return ABSENT;
@@ -256,6 +302,16 @@ static enum status inside(void *self, const struct conditions *set, void (*body)
     return status;
 }
 
+static void read_counters(const struct bench_metal *metal, struct reading *now)
+{
+    for (unsigned i = 0; i < BENCH_EVENTS && metal->pass.count > 0; i++) {
+        if (metal->slot[i] != NO_SLOT &&
+            pmu_read(&metal->pmu, &metal->pass, metal->slot[i], &now->event[i])) {
+            now->known |= 1U << i;
+        }
+    }
+}
+
 /* The clock last, next to what is timed. A machine check strikes as an NMI does. */
 static void read_now(void *self, struct reading *now)
 {
@@ -268,6 +324,7 @@ static void read_now(void *self, struct reading *now)
         now->known |= 1U << KNOWN_SMIS;
     }
     cpu_fence_loads();
+    read_counters(metal, now);
     if (metal->counts_cycles && insn_rdmsr(MSR_APERF, &now->cycles)) {
         now->known |= 1U << KNOWN_CYCLES;
     }
@@ -319,6 +376,9 @@ static void survey_registers(void *arg)
     survey->metal->counts_smis = smi_is_counted(processor, &survey->no_smis);
     if (prefetchers_find(&survey->metal->prefetchers, processor) == OK) {
         (void)prefetchers_try(&survey->metal->prefetchers, window_saves(survey->metal->window));
+    }
+    if (pmu_find(&survey->metal->pmu, processor) == OK) {
+        (void)pmu_try(&survey->metal->pmu, window_saves(survey->metal->window));
     }
     survey->status = mtrr_read(&survey->metal->mtrr, processor, &survey->reason);
 }
@@ -409,12 +469,28 @@ static void tell_prefetchers(const struct prefetchers *prefetchers, struct prefe
     }
 }
 
+static void tell_counters(const struct pmu *pmu, struct counter_facts *facts)
+{
+    *facts = (struct counter_facts){
+        .work = pmu->works,
+        .version = pmu->version,
+        .width = pmu->width,
+        .general = pmu->counters,
+        .fixed = pmu->fixed,
+        .owned_general = pmu->owned,
+        .owned_fixed = pmu->owned_fixed,
+        .microarchitecture = pmu_microarchitecture_name(pmu->microarchitecture),
+        .reason = pmu->reason,
+    };
+}
+
 static void tell(const struct bench_metal *metal, struct machine *machine)
 {
     machine->arena_bytes = views_bytes(&metal->views);
     memcpy(machine->page_available, metal->views.available, sizeof machine->page_available);
     memcpy(machine->page_reason, metal->views.reason, sizeof machine->page_reason);
     tell_prefetchers(&metal->prefetchers, &machine->prefetchers);
+    tell_counters(&metal->pmu, &machine->counters);
 }
 
 enum status bench_prepare(struct bench_metal *metal, const struct bench_setup *setup,

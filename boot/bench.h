@@ -5,6 +5,7 @@
 
 #include "boot/selftest.h"
 #include "boot/view.h"
+#include "hw/pmu.h"
 #include "hw/prefetchers.h"
 #include "hw/window.h"
 
@@ -13,7 +14,7 @@ enum { BENCH_LOW_BYTES = VIEW_LOW_BYTES };
 struct bench_setup {
     struct window *window;
     /* Processor and clock are known. Filled here: the page sizes with their reasons, arena_bytes,
-     * the prefetchers. It stays, where bodies can reach it. */
+     * the prefetchers, the counters. It stays, where bodies can reach it. */
     struct machine *machine;
     const struct memory_range *arena; /* allocated for us, 4 KiB aligned (boot/memory.h) */
     size_t ranges;
@@ -37,6 +38,7 @@ struct bench_metal {
     struct mtrr mtrr;
     struct views views;
     struct prefetchers prefetchers;
+    struct pmu pmu;
     bool counts_cycles; /* by APERF */
     bool counts_smis;
     bool flushes;  /* CLFLUSH exists */
@@ -51,10 +53,12 @@ struct bench_metal {
     uint64_t left;        /* time stamp of the last window's end, 0: none yet */
     void (*body)(void *); /* what runs inside */
     void *arg;
-    uint32_t switch_off;   /* of the prefetchers, while it runs: as struct conditions has it */
-    uint32_t switched_off; /* as read back after it */
-    bool switches_known;   /* that could be read */
-    const char *refused;   /* why the body did not run; NULL: it did */
+    uint32_t switch_off;        /* of the prefetchers, while it runs: as struct conditions has it */
+    uint32_t switched_off;      /* as read back after it */
+    bool switches_known;        /* that could be read */
+    struct pmu_pass pass;       /* counters that run meanwhile */
+    uint8_t slot[BENCH_EVENTS]; /* of the pass, of each event; NO_SLOT: it has none */
+    const char *refused;        /* why the body did not run; NULL: it did */
     struct window_report report; /* of the last window: nobody outside may find it different */
 };
 

@@ -143,6 +143,17 @@ struct prefetcher_facts {
     const char *without_switch; /* static: what nobody can switch; NULL: nobody has looked */
 };
 
+/* The measuring core's performance counters. */
+struct counter_facts {
+    bool work;        /* they counted a loop of known length right */
+    unsigned version; /* Intel: of the architecture; AMD: 0 legacy, 1 extended, 2 PerfMonV2 */
+    unsigned width;   /* bits of a general counter */
+    uint32_t general, fixed;             /* bit i: counter i can be used */
+    uint32_t owned_general, owned_fixed; /* that the firmware had running */
+    const char *microarchitecture;       /* of the event table; "": only architectural events */
+    const char *reason;                  /* static: why they do not work, else NULL */
+};
+
 struct machine {
     struct processor processor;
     struct clock clock;
@@ -153,6 +164,7 @@ struct machine {
     bool page_available[PAGE_SIZES];
     const char *page_reason[PAGE_SIZES]; /* static text, where it is not available */
     struct prefetcher_facts prefetchers;
+    struct counter_facts counters;
     const char *no_smis; /* static: why SMIs are not counted; NULL: they are, or nobody looked */
 };
 

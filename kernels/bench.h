@@ -28,7 +28,8 @@ struct layout {
 struct conditions {
     uint32_t prefetchers_off; /* bit i: switch i of the machine's list; all ones: all there are */
     enum vectors vectors;
-    unsigned events, event[BENCH_EVENTS]; /* logical events */
+    unsigned events, event[BENCH_EVENTS]; /* enum counter; what has no room or is not there stays
+                                             unknown in the readings */
 };
 
 enum { KNOWN_CYCLES = 31, KNOWN_SMIS = 30 }; /* bits of struct reading's `known` */

@@ -17,6 +17,7 @@
 #include "boot/probe.h"
 #include "hw/cpu.h"
 #include "hw/trap.h"
+#include "kernels/result.h"
 #include "tests/fakes/processor.h"
 #include "tests/fakes/ring0.h"
 
@@ -57,6 +58,17 @@ static void write_apic(void *self, uint64_t offset, unsigned bits, uint64_t valu
     apic[offset / 4] = (uint32_t)value;
 }
 
+/* Grows by what the trial loop counts, at each reading. */
+static bool live_counter(void *self, uint32_t index, uint64_t *value)
+{
+    static uint64_t counted;
+    (void)self;
+    (void)index;
+    counted += 5040;
+    *value = counted;
+    return true;
+}
+
 static uint64_t live_msr(void *self, uint32_t number, uint64_t stored)
 {
     (void)self;
@@ -69,7 +81,7 @@ static void script_registers(void)
                                              .last = APIC_BASE + sizeof apic - 1,
                                              .read = read_apic,
                                              .write = write_apic };
-    static const struct hooks hooks = { .read_msr = live_msr };
+    static const struct hooks hooks = { .read_msr = live_msr, .read_counter = live_counter };
     memset(apic, 0, sizeof apic);
     apic[0x030 / 4] = 0x00050014; /* six entries */
     *processor_cpuid(0, ANY_SUBLEAF) = (struct cpuid_regs){ .eax = 0x16 };
@@ -563,6 +575,131 @@ static void test_prefetchers_that_cannot_be_had(void **state)
     assert_false(call.proof.prefetchers_known);
 }
 
+/* ---- counters ----------------------------------------------------------------------------------- */
+
+static const uint32_t pmu_register[] = { 0xC1,  0xC2,  0xC3,  0xC4,  0x186, 0x187, 0x188, 0x189,
+                                         0x309, 0x30A, 0x30B, 0x38D, 0x38F, 0x1A6, 0x1A7, 0x1D9 };
+
+enum { PMU_REGISTERS = sizeof pmu_register / sizeof *pmu_register };
+
+/* A Cascade Lake with four general counters, one of them the firmware's. */
+static void script_counters(void)
+{
+    machine.processor.family = 6;
+    machine.processor.model = 0x55;
+    machine.processor.stepping = 7;
+    *processor_cpuid(1, ANY_SUBLEAF) = (struct cpuid_regs){ .ecx = 1U << 15, .edx = 1U << 9 };
+    *processor_cpuid(0x0A, ANY_SUBLEAF) =
+        (struct cpuid_regs){ .eax = 0x07300404, .edx = 3 | 48U << 5 };
+    for (unsigned i = 0; i < PMU_REGISTERS; i++) {
+        processor_msr(pmu_register[i])->value = i;
+    }
+    processor_msr(0x187)->value = 0x43003C;
+    processor_msr(0x345)->value = 1U << 12;
+    processor_msr(0x38E)->value = 0;
+}
+
+static void assert_counters_restored(void)
+{
+    for (unsigned i = 0; i < PMU_REGISTERS; i++) {
+        assert_int_equal(processor_msr(pmu_register[i])->value,
+                         pmu_register[i] == 0x187 ? 0x43003C : i);
+    }
+}
+
+static struct call inside_counting(void (*body)(void *), void *arg)
+{
+    return run(call_inside,
+               (struct call){ .body = body,
+                              .arg = arg,
+                              .conditions.events = 3,
+                              .conditions.event = { C_INSTRUCTIONS, C_STALL_TOTAL, C_L1D_MISS } });
+}
+
+struct counting {
+    struct reading reading;
+    uint64_t global, select[2], debug;
+};
+
+static void read_and_look(void *arg)
+{
+    struct counting *counting = arg;
+    metal.bench.read(&metal, &counting->reading);
+    counting->global = processor_msr(0x38F)->value;
+    counting->select[0] = processor_msr(0x186)->value;
+    counting->select[1] = processor_msr(0x187)->value;
+    counting->debug = processor_msr(0x1D9)->value;
+}
+
+static void test_counters_run_inside(void **state)
+{
+    (void)state;
+    struct counting counting = { .global = 0 };
+    script_counters();
+    prepare_anew();
+    assert_true(machine.counters.work);
+    assert_null(machine.counters.reason);
+    assert_string_equal(machine.counters.microarchitecture, "CLX");
+    assert_int_equal(machine.counters.general, 0xF);
+    assert_int_equal(machine.counters.fixed, 7);
+    assert_int_equal(machine.counters.owned_general, 2);
+    assert_counters_restored();
+
+    struct call call = inside_counting(read_and_look, &counting);
+    assert_int_equal(call.status, OK);
+    assert_int_equal(counting.reading.known, 7U | 1U << KNOWN_CYCLES);
+    assert_true(counting.reading.event[1] > counting.reading.event[0]);
+    assert_int_equal(counting.global, 0x100000003);
+    assert_int_equal(counting.select[0], 0x44204A3);
+    assert_int_equal(counting.select[1], 0x4208D1);
+    assert_int_equal(counting.debug, 0x400F); /* they rest in SMIs */
+    assert_counters_restored();
+
+    call = inside_counting(fault, NULL);
+    assert_int_equal(call.status, FAULTED);
+    assert_counters_restored();
+
+    counting.reading.known = 1;
+    assert_int_equal(inside(read_and_look, &counting).status, OK);
+    assert_int_equal(counting.reading.known, 1U << KNOWN_CYCLES);
+}
+
+static void test_counters_that_cannot_be_had(void **state)
+{
+    (void)state;
+    struct counting counting = { .global = 7 };
+    script_counters();
+    prepare_anew();
+    processor_msr(0x188)->read_only = true; /* it worked at first */
+    struct call call = inside_counting(read_and_look, &counting);
+    assert_int_equal(call.status, ABSENT);
+    assert_non_null(call.proof.reason);
+    assert_int_equal(counting.global, 7);
+    processor_msr(0x188)->read_only = false;
+    assert_counters_restored();
+
+    /* What the core lacks stays unknown beside what it has; alone it cannot be had. */
+    machine.processor.model = 0x2A;
+    prepare_anew();
+    const struct conditions lacking = { .events = 2, .event = { C_STALL_L3_MISS, C_BRANCH } };
+    call = run(call_inside,
+               (struct call){ .body = read_and_look, .arg = &counting, .conditions = lacking });
+    assert_int_equal(call.status, OK);
+    assert_int_equal(counting.reading.known, 2U | 1U << KNOWN_CYCLES);
+    call = run(call_inside,
+               (struct call){ .body = fault,
+                              .conditions = { .events = 1, .event = { C_STALL_L3_MISS } } });
+    assert_int_equal(call.status, ABSENT);
+    assert_non_null(call.proof.reason);
+
+    processor_msr(0x38F)->absent = true;
+    prepare_anew();
+    assert_false(machine.counters.work);
+    call = inside_counting(fault, NULL);
+    assert_int_equal(call.status, ABSENT);
+    assert_string_equal(call.proof.reason, machine.counters.reason);
+}
+
 static void test_a_fault_is_told(void **state)
 {
     (void)state;
@@ -749,6 +886,8 @@ int main(void)
         cmocka_unit_test_setup(test_conditions_that_cannot_be_had, set_up),
         cmocka_unit_test_setup(test_prefetchers_are_off_inside, set_up),
         cmocka_unit_test_setup(test_prefetchers_that_cannot_be_had, set_up),
+        cmocka_unit_test_setup(test_counters_run_inside, set_up),
+        cmocka_unit_test_setup(test_counters_that_cannot_be_had, set_up),
         cmocka_unit_test_setup(test_a_fault_is_told, set_up),
         cmocka_unit_test_setup(test_the_firmware_gets_its_turn, set_up),
         cmocka_unit_test_setup(test_readings, set_up),
