@@ -619,12 +619,30 @@ static struct call inside_counting(void (*body)(void *), void *arg)
 struct counting {
     struct reading reading;
     uint64_t global, select[2], debug;
+    size_t reads[3]; /* of fixed counter 0 and general counters 0 and 1 */
 };
+
+/* What was written to a register first, since the log was cleared. */
+static uint64_t first_write(uint64_t msr)
+{
+    size_t i = 0;
+    while (processor_access(i) &&
+           (processor_access(i)->kind != ACCESS_WRMSR || processor_access(i)->address != msr)) {
+        i++;
+    }
+    assert_non_null(processor_access(i));
+    return processor_access(i)->value;
+}
 
 static void read_and_look(void *arg)
 {
+    static const uint32_t index[] = { 0x40000000, 0, 1 };
     struct counting *counting = arg;
+    processor_clear_log();
     metal.bench.read(&metal, &counting->reading);
+    for (unsigned i = 0; i < 3; i++) {
+        counting->reads[i] = processor_count(ACCESS_RDPMC, index[i]);
+    }
     counting->global = processor_msr(0x38F)->value;
     counting->select[0] = processor_msr(0x186)->value;
     counting->select[1] = processor_msr(0x187)->value;
@@ -649,6 +667,10 @@ static void test_counters_run_inside(void **state)
     assert_int_equal(call.status, OK);
     assert_int_equal(counting.reading.known, 7U | 1U << KNOWN_CYCLES);
     assert_true(counting.reading.event[1] > counting.reading.event[0]);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(counting.reads[i], 1);
+    }
+    assert_int_equal(first_write(0x38F), 0); /* they are held before anything is put back */
     assert_int_equal(counting.global, 0x100000003);
     assert_int_equal(counting.select[0], 0x44204A3);
     assert_int_equal(counting.select[1], 0x4208D1);
