@@ -446,6 +446,40 @@ static void test_leaf_23(void **state)
     assert_int_equal(pmu.microarchitecture, UARCH_LNL_E);
 }
 
+/* Whole dumps, where they are at hand. */
+static void test_counters_of_dumped_processors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        unsigned logical, version, counters, fixed;
+        const char *microarchitecture;
+    } dumped[] = {
+        { "GenuineIntel00A06D1_GraniteRapids_03", 0, 5, 0xFF, 0xF, "GNR" },
+        { "GenuineIntel00B06D1_LunarLake_04", 0, 6, 0xFF, 0xF, "LNL-P" },
+        { "GenuineIntel00B06D1_LunarLake_04", 4, 6, 0xFF, 0x77, "LNL-E" },
+        { "GenuineIntel00B06E0_AlderLakeN_02", 0, 5, 0x3F, 0x7, "ADL-E" },
+        { "GenuineIntel00206D7_SandyBridgeE_00", 0, 3, 0xF, 0x7, "SNB-EP" },
+        { "AuthenticAMD0A00F11_K19_Milan_02", 0, 1, 0x3F, 0, "Zen3" },
+    };
+    for (size_t i = 0; i < sizeof dumped / sizeof *dumped; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "../shared/hardware/cpuid/%s_CPUID.txt", dumped[i].file);
+        processor_reset();
+        if (!recording_load_dump(path, dumped[i].logical)) {
+            print_message("the dumps of real processors are not there\n");
+            skip();
+        }
+        survey_processor(&processor);
+        assert_int_equal(pmu_find(&pmu, &processor), OK);
+        assert_int_equal(pmu.version, dumped[i].version);
+        assert_int_equal(pmu.counters, dumped[i].counters);
+        assert_int_equal(pmu.fixed, dumped[i].fixed);
+        assert_string_equal(pmu_microarchitecture_name(pmu.microarchitecture),
+                            dumped[i].microarchitecture);
+    }
+}
+
 static void test_counter_of_the_microcode(void **state)
 {
     (void)state;
@@ -681,6 +715,7 @@ int main(void)
         cmocka_unit_test_setup(test_legacy_counters_of_amd, set_up),
         cmocka_unit_test_setup(test_counters_of_recorded_processors, set_up),
         cmocka_unit_test_setup(test_leaf_23, set_up),
+        cmocka_unit_test_setup(test_counters_of_dumped_processors, set_up),
         cmocka_unit_test_setup(test_counter_of_the_microcode, set_up),
         cmocka_unit_test_setup(test_who_has_none, set_up),
         cmocka_unit_test_setup(test_unknown_models_have_the_architectural_events, set_up),
