@@ -2,11 +2,23 @@
 #include <stdio.h>
 
 #include "boot/uefi/session.h"
+#include "hw/cpu.h"
+#include "hw/paging.h"
 #include "kernels/kernel.h"
 
 #define CONFIG_NAME "ironchase.cfg"
 
-enum { LINE_OF_NONE = 0, COM_PORTS = 4, KEY_POLL_MICROSECONDS = 50000, KEY_POLLS_A_SECOND = 20 };
+enum {
+    LINE_OF_NONE = 0,
+    COM_PORTS = 4,
+    KEY_POLL_MICROSECONDS = 50000,
+    KEY_POLLS_A_SECOND = 20,
+    FIRST_FREE_PORT = 0x100, /* below: interrupt controllers, timers, CMOS, as since the first PC */
+};
+
+/* I/O APICs, timers and local APICs live here on every PC (SDM vol. 3A, 11.4.1; HPET specification). */
+#define CHIPSET_START UINT64_C(0xFEC00000)
+#define CHIPSET_END   UINT64_C(0xFEF00000)
 
 static void read_config(struct session *session)
 {
@@ -51,6 +63,7 @@ enum status session_settings(struct session *session)
     if (options) {
         settings_read_options(&session->settings, options, units);
     }
+    settings_remark_idle(&session->settings);
     settings_notes(&session->settings, session->note);
     return OK;
 }
@@ -65,6 +78,70 @@ static unsigned com_at(const struct uart_place *place)
         }
     }
     return NO_COM;
+}
+
+/* Kinds of a memory descriptor that are no RAM: reserved, and both kinds of memory-mapped I/O. */
+static bool is_ram(uint32_t kind)
+{
+    return kind != 0 && kind != 11 && kind != 12;
+}
+
+static bool in_ram(const struct session *session, uint64_t address)
+{
+    for (size_t i = 0; i < session->descriptors; i++) {
+        const struct memory_descriptor *range = &session->descriptor[i];
+        if (address >= range->base && address - range->base < range->bytes) {
+            return is_ram(range->kind);
+        }
+    }
+    return false;
+}
+
+/* Do the firmware's page tables show that address where it is? */
+static bool is_mapped(uint64_t address)
+{
+    struct paging firmware = {
+        .rules = { .levels = cpu_read_cr4() & CR4_LA57 ? 5 : 4, .physical_bits = 52 },
+        .root = cpu_read_cr3() & ~(uint64_t)(PAGE_4K - 1),
+    };
+    struct paging_leaf leaf;
+    return paging_find(&firmware, address, &leaf) && leaf.physical == address;
+}
+
+/* Why a UART cannot be where the user says, NULL if it can. Looking there costs a write to what is
+ * there: never to memory, and never to the board's own devices. */
+static const char *why_no_uart_there(const struct session *session,
+                                     const struct serial_choice *choice)
+{
+    if (choice->kind == SERIAL_PORT) {
+        return choice->address < FIRST_FREE_PORT ? "the board's own devices are there" : NULL;
+    }
+    if (choice->address % sizeof(uint32_t) != 0) {
+        return "a UART's registers are aligned to 4 bytes";
+    }
+    if (choice->address >= CHIPSET_START && choice->address < CHIPSET_END) {
+        return "the board's own devices are there";
+    }
+    if (in_ram(session, choice->address)) {
+        return "memory is there, and no device";
+    }
+    return is_mapped(choice->address) ? NULL : "the firmware shows nothing there";
+}
+
+/* A place that cannot be is a wrong setting; the complaint then goes where a UART usually is. */
+static void check_serial(struct session *session)
+{
+    struct serial_choice *choice = &session->settings.serial;
+    const struct setting_origin *origin = &session->settings.origin[SETTING_SERIAL];
+    const struct setting_place place = { origin->source, origin->place, LINE_OF_NONE };
+    bool placed = choice->kind == SERIAL_PORT || choice->kind == SERIAL_MEMORY;
+    const char *why = placed ? why_no_uart_there(session, choice) : NULL;
+    if (why) {
+        char text[SETTING_LINE];
+        (void)snprintf(text, sizeof text, "serial = %s: %s", origin->value, why);
+        settings_complain(&session->settings, &place, text);
+        *choice = (struct serial_choice){ .kind = SERIAL_AUTO };
+    }
 }
 
 /* Where our UART is to be: as set, else as the firmware says (SPCR), else COM1. */
@@ -91,6 +168,7 @@ static bool choose_uart(const struct session *session, struct uart_place *place)
 static unsigned open_uart(struct session *session)
 {
     struct uart_place place = { 0 };
+    check_serial(session);
     if (!choose_uart(session, &place)) {
         session->uart_reason = "switched off by serial=off";
         return NO_COM;
@@ -145,7 +223,8 @@ enum status session_console(struct session *session)
     console_line(&session->console, "Ironchase %s, commit %s", session->results.program.version,
                  session->results.program.commit);
     if (!session->has_uart && session->settings.serial.kind != SERIAL_OFF) {
-        console_line(&session->console, "no serial line: %s", session->uart_reason);
+        console_line(&session->console, "no serial line (serial = %s): %s",
+                     session->settings.origin[SETTING_SERIAL].value, session->uart_reason);
     }
     for (size_t i = 0; i < session->settings.notices; i++) {
         console_line(&session->console, "note: %s", session->settings.notice[i]);

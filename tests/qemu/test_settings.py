@@ -65,6 +65,26 @@ def test_wrong_setting(boot, source, options, settings):
     assert not ended.stick.runs()
 
 
+@pytest.mark.parametrize("address, why", [
+    ("mmio:0xffffffffffff8", "the firmware shows nothing there"),
+    ("mmio:0x20000000000", "the firmware shows nothing there"),
+    ("mmio:0x1000", "memory is there, and no device"),
+    ("mmio:0xfee00000", "the board's own devices are there"),
+    ("io:0x20", "the board's own devices are there"),
+])
+def test_serial_line_where_none_can_be(boot, address, why):
+    """Nothing is written where no UART can be; the complaint goes to the usual one."""
+    ended = boot([f"serial={address}"], expect=FAILURE)
+    (line,) = [line for line in ended.lines if line.startswith("wrong setting: ")]
+    assert f"serial = {address}" in line and why in line
+    assert not ended.stick.runs()
+
+
+def test_settings_without_effect_are_told(boot):
+    ended = boot(["frequency=max"])
+    assert "note: SMBIOS: frequency has no effect in this version" in ended.lines
+
+
 def test_read_only_stick(boot):
     """Told once, and the run succeeds: its results leave on the serial line."""
     ended = boot(read_only=True)
