@@ -63,8 +63,10 @@ const struct setting setting_table[SETTINGS] = {
         .expected = "auto, or a list of found, off, off:name+name",
         .help = "How the core's prefetchers are set meanwhile: auto takes the suite's,\n"
                 "otherwise a list of found (left alone), off (all that have a switch),\n"
-                "off:l2_stream+dcu_ip (those named).\n",
+                "off:l2_stream+dcu_ip (those named).\n"
+                "It has no effect in this version.\n",
         .parse = parse_prefetchers,
+        .idle = true,
     },
     [SETTING_REPETITIONS] = {
         .name = "repetitions",
@@ -101,29 +103,35 @@ const struct setting setting_table[SETTINGS] = {
         .preset = "auto",
         .expected = "auto or off",
         .help = "Performance counters: auto uses them where they work, off leaves them\n"
-                "alone.\n",
+                "alone.\n"
+                "It has no effect in this version.\n",
         .parse = parse_word,
         FIELD(counters),
         .words = auto_or_off,
+        .idle = true,
     },
     [SETTING_TOPDOWN] = {
         .name = "topdown",
         .preset = "auto",
         .expected = "auto or off",
-        .help = "Where the pipeline's slots go (top-down analysis): auto, or off.\n",
+        .help = "Where the pipeline's slots go (top-down analysis): auto, or off.\n"
+                "It has no effect in this version.\n",
         .parse = parse_word,
         FIELD(topdown),
         .words = auto_or_off,
+        .idle = true,
     },
     [SETTING_FREQUENCY] = {
         .name = "frequency",
         .preset = "found",
         .expected = "found, base or max",
         .help = "The core clock asked for during the run: found leaves it alone; base\n"
-                "and max ask for it and put it back at the end.\n",
+                "and max ask for it and put it back at the end.\n"
+                "It has no effect in this version.\n",
         .parse = parse_word,
         FIELD(frequency),
         .words = frequencies,
+        .idle = true,
     },
     [SETTING_TIME_LIMIT] = {
         .name = "time_limit",
@@ -140,12 +148,14 @@ const struct setting setting_table[SETTINGS] = {
         .preset = "auto",
         .expected = "auto, or a whole number of seconds from 1 to 3600",
         .help = "Seconds that the machine is watched for interruptions: auto takes the\n"
-                "suite's (smoke 1, quick 5, full 30).\n",
+                "suite's (smoke 1, quick 5, full 30).\n"
+                "It has no effect in this version.\n",
         .parse = parse_number,
         FIELD(noise_seconds),
         .zero = "auto",
         .least = 1,
         .most = 3600,
+        .idle = true,
     },
     [SETTING_SAMPLES] = {
         .name = "samples",
@@ -482,6 +492,21 @@ void settings_defaults(struct settings *settings, const struct kernel *const *ke
 }
 
 /* --- What came out ------------------------------------------------------------------------- */
+
+void settings_remark_idle(struct settings *settings)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const struct setting_origin *origin = &settings->origin[i];
+        char text[SETTING_LINE];
+        if (!setting_table[i].idle || origin->source == SOURCE_DEFAULT) {
+            continue;
+        }
+        struct setting_place place = { origin->source, origin->place, 0 };
+        (void)snprintf(text, sizeof text, "%s has no effect in this version",
+                       setting_table[i].name);
+        settings_remark(settings, &place, text);
+    }
+}
 
 bool settings_ok(const struct settings *settings)
 {

@@ -12,7 +12,7 @@
 enum {
     SETTING_TEXT = 160, /* most bytes of a value, with the ending NUL */
     SETTING_ERRORS = 12,
-    SETTING_NOTICES = 4,
+    SETTING_NOTICES = 8,
     SETTING_LINE = 320,           /* most bytes of an error or a notice, with the ending NUL */
     SETTINGS_FILE_MOST = 64 * KIB /* bytes of a file; a longer one is an error */
 };
@@ -115,6 +115,7 @@ struct setting {
     const char *const *words;  /* of parse_word: the field becomes the index; ended by NULL */
     const char *zero;          /* of numbers and sizes: the word for 0, or NULL */
     uint64_t least, most;      /* of numbers and sizes */
+    bool idle;                 /* checked and kept, but nothing in this version goes by it */
 };
 
 extern const struct setting setting_table[SETTINGS];
@@ -156,6 +157,10 @@ void settings_complain(struct settings *settings, const struct setting_place *pl
                        const char *text);
 void settings_remark(struct settings *settings, const struct setting_place *place,
                      const char *text);
+
+/* Remarks on each key that the user set and that has no effect in this version: nobody shall believe
+ * that the clock was pinned when it was not. Once, after all sources were read. */
+void settings_remark_idle(struct settings *settings);
 
 /* Nothing wrong was found so far. */
 bool settings_ok(const struct settings *settings);

@@ -634,6 +634,18 @@ static void test_blobs_in_load_options(void **state)
     free(units);
 }
 
+static void test_what_has_no_effect_is_told(void **state)
+{
+    (void)state;
+    settings_remark_idle(&settings);
+    assert_int_equal(settings.notices, 0);
+    settings_read_oem_string(&settings, "ironchase:frequency=max");
+    settings_read_oem_string(&settings, "ironchase:seed=7");
+    settings_remark_idle(&settings);
+    assert_int_equal(settings.notices, 1);
+    assert_string_equal(settings.notice[0], "SMBIOS: frequency has no effect in this version");
+}
+
 static void test_repeat_line(void **state)
 {
     (void)state;
@@ -788,6 +800,7 @@ int main(void)
         cmocka_unit_test_setup(test_precedence, fresh),
         cmocka_unit_test_setup(test_load_options, fresh),
         cmocka_unit_test_setup(test_blobs_in_load_options, fresh),
+        cmocka_unit_test_setup(test_what_has_no_effect_is_told, fresh),
         cmocka_unit_test_setup(test_repeat_line, fresh),
         cmocka_unit_test_setup(test_longest_repeat_line, fresh),
         cmocka_unit_test_setup(test_stick_file_shows_the_table, fresh),
