@@ -251,9 +251,9 @@ static struct remains remaining(const struct running *running)
     return remains;
 }
 
-/* Tells what comes next. The time left is the plan's, stretched as the clock has stretched what is
+/* Tells the time, and what comes next (NULL: nothing of this experiment). The time left is the plan's, stretched as the clock has stretched what is
  * done. */
-static void report_progress(const struct running *running, size_t index)
+static void report_progress(const struct running *running, const struct variant *next)
 {
     const struct remains remains = remaining(running);
     const double seconds = now(running);
@@ -265,7 +265,7 @@ static void report_progress(const struct running *running, size_t index)
         .seconds_done = seconds,
         .seconds_left = remains.seconds * stretch,
         .experiment = running->experiment->name,
-        .variant = &running->measurement[index].variant,
+        .variant = next,
     };
     tell_progress(running, &progress);
 }
@@ -388,7 +388,7 @@ static bool take_visit(struct running *running, size_t index, bool build)
 {
     struct run_item *item = &running->run->memory.item[index];
     const struct series before = item->series;
-    report_progress(running, index);
+    report_progress(running, &running->measurement[index].variant);
     const enum status status =
         sampler_visit(running->run->bench, &running->measurement[index], &running->plan->sampling,
                       item->done, build, &item->series);
@@ -598,6 +598,7 @@ static void run_experiment(struct running *running, const struct planned *planne
     } else {
         run_selftest(running);
         running->estimated += planned->seconds;
+        report_progress(running, NULL); /* else its time would be told by the next experiment */
     }
     tell_experiment_end(running);
 }

@@ -230,19 +230,6 @@ static void print_strikes(struct console *console, const struct strikes *strikes
     console_paragraph(console, "", line.text);
 }
 
-static void print_files(const struct report *report)
-{
-    if (!report->folder) {
-        print_not_saved(report);
-        return;
-    }
-    console_line(report->console, "Files on the stick, in %s:", report->folder);
-    console_line(report->console, "  results.json  results.csv  journal.jsl  console.log");
-    if (report->failures > 0) {
-        console_line(report->console, "*** NOT ALL OF THEM ARE COMPLETE: see above ***");
-    }
-}
-
 static void end(void *self, const struct results *results)
 {
     struct report *report = self;
@@ -257,9 +244,24 @@ static void end(void *self, const struct results *results)
                  format_duration(report->seconds, took), results->status_reason ? ": " : "",
                  results->status_reason ? results->status_reason : "");
     print_strikes(console, results->strikes);
-    print_files(report);
     console_line(console, "The same run again: %s",
                  results->repeat_line[0] ? results->repeat_line : "(all settings at default)");
+}
+
+void report_files(const struct report *report)
+{
+    if (!report->folder) {
+        print_not_saved(report);
+        return;
+    }
+    console_line(report->console, "Files on the stick, in %s:", report->folder);
+    console_line(report->console, "  results.json  results.csv  journal.jsl  console.log");
+    if (report->failures > 0) {
+        console_paragraph(
+            report->console, "*** ",
+            "NOT ALL OF THEM ARE COMPLETE: see above. What is missing is on the serial "
+            "line, if there is one; console/serial_files.py makes files of it.");
+    }
 }
 
 void report_failure(void *self, const char *name, enum status status)

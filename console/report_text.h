@@ -28,6 +28,9 @@ struct report {
 /* An observer that prints the run on report->console. */
 struct observer report_observer(struct report *report);
 
+/* Says where the files are: the last words of a run, once all of them were written. */
+void report_files(const struct report *report);
+
 /* Tells, loudly, that a file can no longer be saved: for `tell` of struct output_file, with the
  * report as its teller. */
 void report_failure(void *self, const char *name, enum status status);

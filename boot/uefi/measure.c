@@ -107,5 +107,6 @@ enum status session_run(struct session *session)
     run_divide(&run, session->books.run);
     session->began = cpu_tsc();
     run_plan(&run);
+    report_files(&session->report);
     return session->results.status == RUN_FAILED ? FAULTED : OK;
 }

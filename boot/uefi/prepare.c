@@ -61,7 +61,7 @@ enum status session_accept(struct session *session)
 {
     const struct settings *settings = &session->settings;
     for (size_t i = 0; i < settings->errors; i++) {
-        console_line(&session->console, "wrong setting: %s", settings->error[i]);
+        console_paragraph(&session->console, "wrong setting: ", settings->error[i]);
     }
     if (settings->errors_lost > 0) {
         console_line(&session->console, "and %zu more.", settings->errors_lost);

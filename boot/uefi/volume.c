@@ -91,8 +91,16 @@ static enum status make_folder(struct volume *volume, const char *path, EFI_FILE
                                    EFI_FILE_DIRECTORY, folder));
 }
 
-/* The latest earlier run without its results.json was cut short; remembers it. Returns the next
- * free number, 0 if all are taken. Names are tried one by one: some firmware cannot list. */
+/* Does the latest earlier run hold such a file? */
+static bool run_has(const struct volume *volume, const char *name)
+{
+    char path[48];
+    (void)snprintf(path, sizeof path, "%s\\%s", volume->cut_short, name);
+    return exists(volume, path);
+}
+
+/* The next free number, 0 if all are taken. Names are tried one by one: some firmware cannot list.
+ * Remembers the latest earlier run if it was cut short: it has a journal and no results.json. */
 static unsigned next_number(struct volume *volume)
 {
     unsigned number = 1;
@@ -103,11 +111,9 @@ static unsigned next_number(struct volume *volume)
         }
     }
     if (number > 1) {
-        char last[48];
         (void)snprintf(volume->cut_short, sizeof volume->cut_short, "\\RESULTS\\RUN%04u",
                        number - 1);
-        (void)snprintf(last, sizeof last, "%s\\results.json", volume->cut_short);
-        if (exists(volume, last)) {
+        if (!run_has(volume, "journal.jsl") || run_has(volume, "results.json")) {
             volume->cut_short[0] = '\0';
         }
     }
@@ -116,8 +122,10 @@ static unsigned next_number(struct volume *volume)
 
 static enum status cannot_save(struct volume *volume, enum status status)
 {
-    volume->reason = status == DENIED ? "the disk is read-only or write-protected"
-                                      : "the disk is full or the firmware cannot write to it";
+    volume->reason = status == DENIED
+                         ? "the disk is read-only or write-protected"
+                         : "\\RESULTS cannot be made there: the disk is full or failing, "
+                           "or a file of that name is in the way";
     return status;
 }
 

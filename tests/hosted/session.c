@@ -227,6 +227,7 @@ enum status session_run(struct session *session)
     session->began = now();
     run_plan(&run);
     terminal_release();
+    report_files(&session->report);
     return session->results.status == RUN_FAILED ? FAULTED : OK;
 }
 

@@ -100,6 +100,7 @@ int main(int count, char **argument)
                                           journal_observer(&journal) };
     example_run_make(&run);
     example_run_play(&run, observers, sizeof observers / sizeof observers[0]);
+    report_files(&end.report);
     output_file_close(&end.file[LOG]);
     return 0;
 }

@@ -38,6 +38,7 @@ static void play(void)
 {
     struct observer observer = report_observer(&report);
     example_run_play(&run, &observer, 1);
+    report_files(&report);
 }
 
 static const char *find(const char *part)
@@ -228,7 +229,7 @@ static void test_failing_file_is_told(void **state)
     report_failure(&report, "journal.jsl", IO_ERROR);
     find("*** journal.jsl CAN NO LONGER BE SAVED: the stick is full or does not answer ***\n");
     play();
-    find("*** NOT ALL OF THEM ARE COMPLETE: see above ***\n");
+    find("*** NOT ALL OF THEM ARE COMPLETE: see above.");
 }
 
 static void test_no_line_is_too_long(void **state)
