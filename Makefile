@@ -246,6 +246,11 @@ $(HOSTED): $(HOSTED_OWN:%=$(BUILD)/model/%.o) $(BUILD)/model/libhost.a
 
 -include $(HOSTED_OWN:%=$(BUILD)/model/%.d)
 
+.PHONY: bench
+bench: hosted
+	@$(PYTHON) tests/hosted/bench.py $(if $(PEERS),--peers "$(PEERS)") $(if $(RUNS),--runs $(RUNS)) \
+	    $(if $(LARGEST),--largest $(LARGEST)) $(HOSTED) $(BUILD)/bench
+
 # Plugins for QEMU's emulator: they watch the very image run.
 PLUGIN_SOURCES := $(wildcard tests/qemu/*.c)
 PLUGINS := $(PLUGIN_SOURCES:tests/qemu/%.c=$(BUILD)/qemu/%.so)
@@ -340,6 +345,8 @@ help:
 	    '                  writes the image to a stick' \
 	    'make hosted       build/hosted/ironchase, the same measurements as a program of Linux;' \
 	    '                  its --help tells the rest' \
+	    'make bench        the same beside other programs, as a table; PEERS=dir has chase.c, e3.c,' \
+	    '                  multichase; RUNS=12 lets them take turns, LARGEST=64M ends the curve' \
 	    'make lint         clang-format, clang-tidy, cppcheck, shellcheck, include rules' \
 	    'make format       lays the sources out with clang-format' \
 	    'make clean        removes build/' \

@@ -27,11 +27,17 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* A signal may end a sleep before its time. */
 static void rest(const struct bench_linux *bench)
 {
-    const double missing = bench->left + REST_SECONDS - seconds_now();
-    if (missing > 0) {
-        struct timespec wait = { .tv_nsec = (long)(fmin(missing, REST_SECONDS) * NANOSECONDS) };
+    for (;;) {
+        const double missing = bench->left + REST_SECONDS - seconds_now();
+        if (missing <= 0) {
+            return;
+        }
+        const struct timespec wait = {
+            .tv_nsec = (long)(fmin(missing, REST_SECONDS) * NANOSECONDS) + 1,
+        };
         (void)nanosleep(&wait, NULL);
     }
 }

@@ -87,9 +87,9 @@ void store_close(struct store *store)
 {
     if (store->home != NULL) {
         (void)munmap(store->home, store->room);
-    }
-    if (store->file >= 0) {
-        (void)close(store->file);
+        if (store->file >= 0) {
+            (void)close(store->file);
+        }
     }
     *store = (struct store){ .backing = store->backing, .file = -1 };
 }

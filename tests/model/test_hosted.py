@@ -8,6 +8,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import termios
 import time
 
@@ -411,3 +412,46 @@ def test_what_is_no_journal(program, tmp_path, text, status):
     assert done.returncode == status and done.stdout == ""
     assert done.stderr.startswith("ironchase: file: ") and done.stderr.count("\n") == 1
     assert not (tmp_path / "results.json").exists()
+
+
+# ---- beside other programs -----------------------------------------------------------------------
+
+CHASE = """#include <stdio.h>
+int main(int count, char **argument)
+{
+    printf("working_set  ns\\n16 KiB  %d.25\\n1 MiB  7.50\\n", count);
+    return argument[1][0] != '0';
+}
+"""
+
+
+def bench(root, program, folder, *options):
+    return subprocess.run([sys.executable, root / "tests/hosted/bench.py", *options, "--largest",
+                           "16K", program, folder / "bench"], check=False, capture_output=True,
+                          text=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
+
+
+def test_table_beside_others(root, program, tmp_path):
+    peers = tmp_path / "peers"
+    peers.mkdir()
+    (peers / "chase.c").write_text(CHASE)
+    (peers / "e3.c").write_text("int main(void) { return nothing; }")
+    done = bench(root, program, tmp_path, "--peers", peers)
+    assert done.returncode == 0, done.stderr
+    machine, first, second, head, *rows = done.stdout.splitlines()
+    assert machine.startswith("machine: ")
+    assert first == f"left out: multichase is not in {peers}"
+    assert second.startswith("left out: e3 1 does not build: ")
+    assert head.split() == ["ns", "a", "load", "ironchase", "chase", "0"]
+    cells = [row.split() for row in rows]
+    assert [row[:2] for row in cells] == [["16", "KiB"], ["1", "MiB"], ["sizes", "4"],
+                                          ["seconds", cells[3][1]]]
+    assert [row[-1] for row in cells[:3]] == ["2.25", "7.5", "2"]
+    assert 0.3 < float(cells[0][2]) < 20 and cells[1][2] == "-"
+
+
+def test_table_of_ours_alone(root, program, tmp_path):
+    done = bench(root, program, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "no PEERS=dir" in done.stdout
+    assert len(re.findall(r"^ *[\d.]+ KiB +[\d.]+$", done.stdout, re.MULTILINE)) == 4
