@@ -5,8 +5,8 @@ usage: bench.py [--peers DIR] [--runs N] [--largest SIZE] PROGRAM FOLDER
 
 PROGRAM is the hosted program; what is built and left goes into FOLDER. In DIR are looked for:
 chase.c and e3.c (one C file each), and multichase, a checkout. All but the last stay on one
-processor; all use 4 KiB pages, as the system leaves them. With several runs the programs take turns,
-and each figure is the median of theirs, with the median distance from it.
+processor; all use 4 KiB pages, as the system leaves them. With several runs the programs take
+turns, and each figure is the median of theirs, with the median distance from it.
 """
 
 import argparse
