@@ -254,7 +254,7 @@ void report_files(const struct report *report)
         print_not_saved(report);
         return;
     }
-    console_line(report->console, "Files on the stick, in %s:", report->folder);
+    console_line(report->console, "The files of this run are in %s:", report->folder);
     console_line(report->console, "  results.json  results.csv  journal.jsl  console.log");
     if (report->failures > 0) {
         console_paragraph(
@@ -269,8 +269,8 @@ void report_failure(void *self, const char *name, enum status status)
     struct report *report = self;
     report->failures++;
     console_line(report->console, "*** %s CAN NO LONGER BE SAVED: %s ***", name,
-                 status == DENIED ? "the stick is write-protected"
-                                  : "the stick is full or does not answer");
+                 status == DENIED ? "the disk is write-protected"
+                                  : "the disk is full or does not answer");
 }
 
 struct observer report_observer(struct report *report)

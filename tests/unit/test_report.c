@@ -181,7 +181,7 @@ static void test_summary(void **state)
     find("  faulty      failed   1 point; page fault in the loop\n");
     find("  numa        skipped  0 points; one node only\n");
     find("Run failed after 0:20: an experiment faulted\n");
-    find("Files on the stick, in \\RESULTS\\RUN0001:\n");
+    find("The files of this run are in \\RESULTS\\RUN0001:\n");
     find("The same run again: suite=smoke experiments=chase,selftest\n");
     assert_null(strstr(text.text, "NOT ALL"));
 }
@@ -227,7 +227,7 @@ static void test_failing_file_is_told(void **state)
 {
     (void)state;
     report_failure(&report, "journal.jsl", IO_ERROR);
-    find("*** journal.jsl CAN NO LONGER BE SAVED: the stick is full or does not answer ***\n");
+    find("*** journal.jsl CAN NO LONGER BE SAVED: the disk is full or does not answer ***\n");
     play();
     find("*** NOT ALL OF THEM ARE COMPLETE: see above.");
 }
