@@ -8,6 +8,7 @@
 #include "hw/cpu.h"
 #include "hw/cpuid.h"
 #include "hw/guard.h"
+#include "hw/survey.h"
 
 /* One clear line, and the way out. */
 enum status session_refuse(struct session *session, const char *reason)

@@ -3,6 +3,7 @@
 #include "hw/clock.h"
 #include "hw/cpu.h"
 #include "hw/cpuid.h"
+#include "hw/survey.h"
 #include "tests/hosted/clock_linux.h"
 
 #include <inttypes.h>

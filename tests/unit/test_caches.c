@@ -16,6 +16,7 @@
 #include "hw/caches.h"
 #include "hw/clock.h"
 #include "hw/cpuid.h"
+#include "hw/survey.h"
 #include "tests/fakes/processor.h"
 #include "tests/fakes/recording.h"
 

@@ -11,6 +11,7 @@
 
 #include "hw/clock.h"
 #include "hw/cpuid.h"
+#include "hw/survey.h"
 #include "tests/fakes/processor.h"
 #include "tests/fakes/recording.h"
 #include "tests/fakes/timers.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "hw/cpuid.h"
+#include "hw/survey.h"
 #include "tests/fakes/processor.h"
 #include "tests/fakes/recording.h"
 

@@ -9,6 +9,7 @@
 
 #include "hw/cpuid.h"
 #include "hw/pmu.h"
+#include "hw/survey.h"
 #include "tests/fakes/processor.h"
 #include "tests/fakes/recording.h"
 
