@@ -8,6 +8,7 @@
 The image is copied first, so a run never changes it. There is no KVM: the emulator is the machine.
 """
 
+import contextlib
 import json
 import re
 import shutil
@@ -111,7 +112,11 @@ class Machine:
         self._socket_folder = tempfile.mkdtemp(prefix="ironchase-")
         self.command = self._command_line(memory, processors, cpu, screen, serial, read_only,
                                           settings) + [str(a) for a in arguments]
-        self._start()
+        try:
+            self._start()
+        except OSError:
+            shutil.rmtree(self._socket_folder, ignore_errors=True)
+            raise
 
     def _command_line(self, memory, processors, cpu, screen, serial, read_only, settings):
         command = [
@@ -202,9 +207,10 @@ class Machine:
         return status
 
     def type(self, text):
-        """Sends text, or bytes, to the serial port."""
-        self.process.stdin.write(text if isinstance(text, bytes) else text.encode())
-        self.process.stdin.flush()
+        """Sends text, or bytes, to the serial port; a machine that has ended does not hear it."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(text if isinstance(text, bytes) else text.encode())
+            self.process.stdin.flush()
 
     def power_off(self):
         """Cuts the power: nothing gets a chance to finish."""
@@ -212,7 +218,8 @@ class Machine:
             self.process.kill()
         self.process.wait()
         self._reader.join()
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # keys that the machine did not live to read
+            self.process.stdin.close()
         if self._qmp:
             self._qmp.close()
             self._qmp = None

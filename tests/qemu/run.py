@@ -65,8 +65,7 @@ def wait(machine):
         while keyboard and machine.running():
             ready, _, _ = select.select([sys.stdin], [], [], 0.2)
             if ready:
-                with contextlib.suppress(OSError):
-                    machine.type(os.read(sys.stdin.fileno(), 64))
+                machine.type(os.read(sys.stdin.fileno(), 64))
     return machine.wait()
 
 

@@ -4,8 +4,10 @@ import json
 import os
 import pty
 import sys
+import textwrap
 import time
 
+import pytest
 import run
 from machine import plain
 
@@ -61,6 +63,43 @@ def test_failed_run(image, tmp_path, capfd):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.fixture
+def pretend(tmp_path, monkeypatch, root):
+    """pretend(script): a program that has QEMU's name, for what a machine seldom does in time.
+
+    The script has the Stick as `stick`, and may `leave(name, text)` files of a run on it.
+    """
+    def make(script):
+        path = tmp_path / "bin/qemu-system-x86_64"
+        path.parent.mkdir()
+        path.write_text(textwrap.dedent(f"""\
+            #!{sys.executable}
+            import os, sys, time
+            sys.path.insert(0, {str(root / "tests/qemu")!r})
+            from machine import Stick
+            stick = Stick({str(tmp_path / "work/stick.img")!r})
+            def leave(name, text):
+                if not stick.runs():
+                    stick.make_folder("RESULTS")
+                    stick.make_folder("RESULTS/RUN0001")
+                stick.write("RESULTS/RUN0001/" + name, text)
+            """) + textwrap.dedent(script))
+        path.chmod(0o755)
+        monkeypatch.setenv("PATH", str(path.parent), prepend=os.pathsep)
+        monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+        (tmp_path / "tmp").mkdir()
+    return make
+
+
+def on_terminal(root, image, tmp_path, *settings):
+    """Starts run.py on a terminal of its own; returns its process and the terminal."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, str(root / "tests/qemu/run.py"), str(image),
+                                  str(tmp_path / "work"), str(tmp_path / "run"), *settings])
+    return child, terminal
+
+
 def read_until(terminal, wanted, seconds):
     """What a terminal shows until it shows `wanted`, or closes."""
     end, shown = time.monotonic() + seconds, b""
@@ -74,11 +113,7 @@ def read_until(terminal, wanted, seconds):
 
 def test_key_stops_the_run(root, image, tmp_path):
     """On a terminal, q reaches the machine without Enter, and what was measured is kept."""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execv(sys.executable, [sys.executable, str(root / "tests/qemu/run.py"), str(image),
-                                  str(tmp_path / "work"), str(tmp_path / "run"),
-                                  "experiments=chase", "page_sizes=4K"])
+    child, terminal = on_terminal(root, image, tmp_path, "experiments=chase", "page_sizes=4K")
     try:
         shown = read_until(terminal, b"8 KiB", SECONDS)
         os.write(terminal, b"q")
@@ -88,3 +123,25 @@ def test_key_stops_the_run(root, image, tmp_path):
         _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0, shown[-2000:]
     assert json.loads((tmp_path / "run/results.json").read_text())["status"] == "partial"
+
+
+def test_key_as_the_machine_ends(root, image, tmp_path, pretend):
+    """The port is gone before the process is: the key is lost, and nothing else."""
+    pretend("""
+        leave("results.json", "{}")
+        os.close(0)
+        print("no longer listening", flush=True)
+        time.sleep(1.5)
+        os._exit(33)
+        """)
+    child, terminal = on_terminal(root, image, tmp_path)
+    try:
+        shown = read_until(terminal, b"no longer listening", SECONDS)
+        os.write(terminal, b"q")
+        shown += read_until(terminal, b"no such text", SECONDS)
+    finally:
+        os.close(terminal)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, shown[-2000:]
+    assert b"1 files in" in shown and b"Errno" not in shown
+    assert not list((tmp_path / "tmp").iterdir())
