@@ -370,6 +370,9 @@ static void finish_point(struct running *running, size_t index)
     struct point *point = &results->point[results->points];
     const struct point *before = &results->point[experiment->first_point];
     sampler_point(measurement, &running->plan->sampling, &item->series, point);
+    if (running->plan->repeat > 1) {
+        variant_set_number(&point->variant, V_PASS, running->pass + 1);
+    }
     point->flags |= machine->processor.emulated ? 1u << FLAG_EMULATED : 0;
     point->flags |= item->done < item->visits ? 1u << FLAG_PARTIAL : 0;
     if (measurement->kernel->predict != NULL) {

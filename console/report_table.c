@@ -46,6 +46,7 @@ static const struct variant_column {
     [V_LOAD_SIZE] = { "load", 4, CELL_PLAIN },
     [V_REGISTERS] = { "regs", 4, CELL_PLAIN },
     [V_OFFSET] = { NULL, 6, CELL_PLAIN },
+    [V_PASS] = { NULL, 4, CELL_PLAIN },
 };
 
 static const char *variant_cell(const struct variant *variant, enum variant_key key,

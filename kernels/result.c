@@ -40,6 +40,7 @@ const char *const variant_name[VARIANT_KEYS] = {
     [V_LOAD_SIZE] = "load_size",
     [V_REGISTERS] = "registers",
     [V_OFFSET] = "offset",
+    [V_PASS] = "pass",
 };
 
 static const bool is_text[VARIANT_KEYS] = {

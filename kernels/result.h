@@ -39,6 +39,7 @@ enum variant_key {
     V_LOAD_SIZE,
     V_REGISTERS,
     V_OFFSET,
+    V_PASS, /* of `repeat` passes, from 1; absent where there is one */
     VARIANT_KEYS
 };
 

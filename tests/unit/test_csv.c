@@ -32,7 +32,7 @@ static void test_columns(void **state)
     static const char expected[] =
         "experiment,working_set,page_size,order,chains,prefetchers,placement,node,operation,"
         "accumulators,lines,stride,data,branch,period,targets,depth,pages,state,access,layout,pad,"
-        "partitions,rows,keys,skew,vector,level,store_size,load_size,registers,offset,unit,"
+        "partitions,rows,keys,skew,vector,level,store_size,load_size,registers,offset,pass,unit,"
         "ns_median,ns_min,ns_max,ns_mad,ns_ci95_low,ns_ci95_high,ns_coverage,ns_samples,ns_visits,"
         "cycles_median,cycles_min,cycles_max,cycles_mad,cycles_ci95_low,cycles_ci95_high,"
         "cycles_coverage,cycles_samples,cycles_visits,"

@@ -14,7 +14,7 @@ static const char *const promised[VARIANT_KEYS] = {
     "operation",   "accumulators", "lines",  "stride", "data",        "branch",    "period",
     "targets",     "depth",        "pages",  "state",  "access",      "layout",    "pad",
     "partitions",  "rows",         "keys",   "skew",   "vector",      "level",     "store_size",
-    "load_size",   "registers",    "offset",
+    "load_size",   "registers",    "offset", "pass",
 };
 
 static void test_variant_names(void **state)

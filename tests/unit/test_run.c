@@ -463,6 +463,8 @@ static void test_repeat(void **state)
     assert_int_equal(the_results.experiments, 4);
     assert_int_equal(the_results.experiment[3].first_point, 3);
     assert_true(the_results.point[2].predicted == 0); /* each pass is its own */
+    assert_int_equal(the_results.point[1].variant.value[V_PASS].number, 1);
+    assert_int_equal(the_results.point[2].variant.value[V_PASS].number, 2);
 }
 
 /* --- What the machine does not have -------------------------------------------------------- */
@@ -478,6 +480,7 @@ static void test_skipped(void **state)
     set("experiments=chase");
     set("suite=smoke");
     go();
+    assert_false(variant_has(&the_results.point[0].variant, V_PASS));
     assert_log("begin chase( +1.0 p1 +5.0 p5 )ok complete");
     assert_int_equal(the_results.experiment[0].status, EXPERIMENT_OK);
     assert_string_equal(the_results.experiment[0].reason,
