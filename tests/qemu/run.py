@@ -4,10 +4,12 @@
 usage: run.py IMAGE WORK_DIRECTORY RESULT_DIRECTORY [KEY=VALUE]...
 
 The files that the run left on the stick are copied to RESULT_DIRECTORY. The exit status is 0 only
-if the application ended with success.
+if the application ended with success: it tells QEMU so (on_finish=qemu-exit), or its results.json
+does.
 """
 
 import contextlib
+import json
 import os
 import select
 import shutil
@@ -20,6 +22,8 @@ from machine import SUCCESS, Machine, MachineError, plain
 
 LONGEST_ESCAPE = 16
 DEFAULTS = ["countdown=0", "on_finish=qemu-exit", "suite=smoke"]
+ENDS = ("qemu-exit", "reboot", "shutdown")  # what on_finish may be: QEMU ends with the machine
+POWER_OFF = 0  # QEMU's exit status after a reboot or a shutdown, whatever came before
 
 
 class Terminal:
@@ -79,20 +83,46 @@ def collect(stick, target):
     return len(list(Path(target).iterdir()))
 
 
-def main(image, work, target, *settings):
+def refusal(settings):
+    """Why a run with these settings is not begun; None if it is."""
     for setting in settings:
-        if "=" not in setting:
-            print(f"make run: {setting!r} in SET is not key=value", file=sys.stderr)
-            return 1
+        key, equals, value = setting.partition("=")
+        if not equals:
+            return f"{setting!r} in SET is not key=value"
+        if key.strip().lower() == "on_finish" and value.strip(' "').lower() not in ENDS:
+            return ("an on_finish is needed that ends the machine: "
+                    f"{', '.join(ENDS[:-1])} or {ENDS[-1]}")
+    return None
+
+
+def has_succeeded(status, files, target):
+    """Whether the application ended with success, from QEMU's exit status and the run's files."""
+    if status != POWER_OFF:
+        return status == SUCCESS
+    try:
+        results = json.loads((Path(target) / "results.json").read_bytes()) if files else {}
+    except (OSError, ValueError):
+        return False
+    return results.get("status") in ("complete", "partial")
+
+
+def main(image, work, target, *settings):
+    if why := refusal(settings):
+        print(f"make run: {why}", file=sys.stderr)
+        return 1
     shutil.rmtree(work, ignore_errors=True)
     with Machine(work, image, settings=[*DEFAULTS, *settings], show=Terminal().show) as machine:
         status = wait(machine)
     files = collect(machine.stick, target)
     print(f"\nmake run: {files} files in {target}")
-    if status != SUCCESS:
-        (why,) = (Path(work) / "qemu.log").read_text(encoding="utf-8").strip().split("\n")[-1:]
-        print(f"make run: the run failed (QEMU's exit status is {status}) {why}", file=sys.stderr)
-    return 0 if status == SUCCESS else 1
+    if has_succeeded(status, files, target):
+        return 0
+    (why,) = (Path(work) / "qemu.log").read_text(encoding="utf-8").strip().split("\n")[-1:]
+    if status == POWER_OFF:
+        why = why or "no results.json says that the run is complete"
+    print(f"make run: the run failed (QEMU's exit status is {status}) {why}".rstrip(),
+          file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

@@ -41,6 +41,14 @@ def test_wrong_setting_is_named(tmp_path, capsys):
     assert capsys.readouterr().err == "make run: 'suite' in SET is not key=value\n"
 
 
+@pytest.mark.parametrize("end", ["menu", "exit", "Menu", "halt"])
+def test_machine_that_would_not_end_is_refused(tmp_path, capsys, end):
+    assert run.main(tmp_path / "none.img", tmp_path / "work", tmp_path / "run",
+                    f"on_finish={end}") == 1
+    assert capsys.readouterr().err == ("make run: an on_finish is needed that ends the "
+                                       "machine: qemu-exit, reboot or shutdown\n")
+
+
 def test_run_of_the_image(image, tmp_path, capfd):
     """Shown as it happens, and its files brought from the stick; what an earlier run left goes."""
     (tmp_path / "run").mkdir()
@@ -145,3 +153,24 @@ def test_key_as_the_machine_ends(root, image, tmp_path, pretend):
     assert os.waitstatus_to_exitcode(status) == 0, shown[-2000:]
     assert b"1 files in" in shown and b"Errno" not in shown
     assert not list((tmp_path / "tmp").iterdir())
+
+
+@pytest.mark.parametrize("script, status", [
+    ("""leave("results.json", '{"status": "complete"}')""", 0),
+    ("""leave("results.json", '{"status": "partial"}')""", 0),
+    ("""leave("results.json", '{"status": "failed"}')""", 1),
+    ("""leave("results.json", '{"status": "comp')""", 1),
+    ("""leave("journal.jsl", "{}")""", 1),
+    ("pass", 1),
+])
+def test_power_off_is_judged_by_the_results(image, tmp_path, pretend, capfd, script, status):
+    """After a shutdown or a reboot QEMU's exit status is 0, however the run went."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/results.json").write_text('{"status": "complete"}')
+    pretend(script)
+    assert run.main(image, tmp_path / "work", tmp_path / "run", "on_finish=shutdown") == status
+    assert ("no results.json says that" in capfd.readouterr().err) == bool(status)
+
+
+def test_complete_run_that_shuts_down(image, tmp_path):
+    assert run.main(image, tmp_path / "work", tmp_path / "run", *SMALL, "on_finish=shutdown") == 0
