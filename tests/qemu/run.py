@@ -13,6 +13,7 @@ import json
 import os
 import select
 import shutil
+import subprocess
 import sys
 import termios
 import tty
@@ -74,13 +75,32 @@ def wait(machine):
 
 
 def collect(stick, target):
-    """The files of the newest run; returns how many there were."""
-    shutil.rmtree(target, ignore_errors=True)
+    """Brings the files of the run from the stick in place of an earlier run's, which stay if it
+    left none; returns how many there were."""
+    target, new = Path(target), Path(f"{target}.new")
+    shutil.rmtree(new, ignore_errors=True)
     runs = stick.runs()
     if not runs:
         return 0
-    stick.copy_out(f"RESULTS/{runs[-1]}", target)
-    return len(list(Path(target).iterdir()))
+    try:
+        stick.copy_out(f"RESULTS/{runs[-1]}", new)
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode("utf-8", "replace").strip()
+        raise MachineError(f"the stick cannot be read: {said}") from None
+    files = len(list(new.iterdir()))
+    if files:
+        shutil.rmtree(target, ignore_errors=True)
+        new.rename(target)
+    return files
+
+
+def say_what_is_there(files, target, so_far):
+    if files:
+        print(f"\nmake run: {files} files{so_far} in {target}")
+    elif Path(target).exists():
+        print(f"\nmake run: this run left no files; {target} holds an earlier run's")
+    else:
+        print("\nmake run: this run left no files")
 
 
 def refusal(settings):
@@ -111,10 +131,17 @@ def main(image, work, target, *settings):
         print(f"make run: {why}", file=sys.stderr)
         return 1
     shutil.rmtree(work, ignore_errors=True)
+    interrupted = False
     with Machine(work, image, settings=[*DEFAULTS, *settings], show=Terminal().show) as machine:
-        status = wait(machine)
+        try:
+            status = wait(machine)
+        except KeyboardInterrupt:
+            interrupted = True
     files = collect(machine.stick, target)
-    print(f"\nmake run: {files} files in {target}")
+    say_what_is_there(files, target, " so far" if interrupted else "")
+    if interrupted:
+        print("make run: interrupted", file=sys.stderr)
+        return 130
     if has_succeeded(status, files, target):
         return 0
     (why,) = (Path(work) / "qemu.log").read_text(encoding="utf-8").strip().split("\n")[-1:]
@@ -134,4 +161,5 @@ if __name__ == "__main__":
         print(f"make run: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
+        print("make run: interrupted before the machine was on", file=sys.stderr)
         sys.exit(130)

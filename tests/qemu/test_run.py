@@ -3,6 +3,8 @@
 import json
 import os
 import pty
+import signal
+import subprocess
 import sys
 import textwrap
 import time
@@ -174,3 +176,65 @@ def test_power_off_is_judged_by_the_results(image, tmp_path, pretend, capfd, scr
 
 def test_complete_run_that_shuts_down(image, tmp_path):
     assert run.main(image, tmp_path / "work", tmp_path / "run", *SMALL, "on_finish=shutdown") == 0
+
+
+def snapshot(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("script", [
+    "os._exit(33)",
+    """stick.make_folder("RESULTS"); stick.make_folder("RESULTS/RUN0001"); os._exit(35)""",
+])
+def test_run_without_files_leaves_the_earlier_ones(image, tmp_path, pretend, capfd, script):
+    pretend(script)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/results.csv").write_text("old")
+    run.main(image, tmp_path / "work", tmp_path / "run", "dry_run=yes")
+    assert snapshot(tmp_path / "run") == {"results.csv": "old"}
+    assert (f"make run: this run left no files; {tmp_path / 'run'} holds an earlier run's\n"
+            in capfd.readouterr().out)
+
+
+def test_run_without_files_and_no_earlier_one(image, tmp_path, pretend, capfd):
+    pretend("os._exit(33)")
+    assert run.main(image, tmp_path / "work", tmp_path / "run", "save=no") == 0
+    assert "make run: this run left no files\n" in capfd.readouterr().out
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("script, left, said", [
+    ("""leave("journal.jsl", "new")""", {"journal.jsl": "new"}, "1 files so far in"),
+    ("pass", {"results.csv": "old", "journal.jsl": "old"}, "holds an earlier run's"),
+])
+def test_interrupted_run(root, image, tmp_path, pretend, script, left, said):
+    """What the stick has so far is brought: an earlier run's files are not taken for this one's."""
+    pretend(script + "; print('measuring', flush=True); time.sleep(60)")
+    (tmp_path / "run").mkdir()
+    for name in ("results.csv", "journal.jsl"):
+        (tmp_path / "run" / name).write_text("old")
+    with subprocess.Popen([sys.executable, root / "tests/qemu/run.py", image, tmp_path / "work",
+                           tmp_path / "run"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, start_new_session=True) as child:
+        shown = child.stdout.read(len("measuring"))
+        os.killpg(child.pid, signal.SIGINT)
+        out, err = child.communicate(timeout=SECONDS)
+    assert (child.returncode, err) == (130, b"make run: interrupted\n")
+    assert said.encode() in shown + out
+    assert snapshot(tmp_path / "run") == left
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_damaged_stick_is_named(root, image, tmp_path, pretend):
+    pretend("""
+        leave("journal.jsl", "new")
+        path = os.path.dirname(stick.path) + "/../bin/mcopy"
+        open(path, "w").write("#!/bin/sh\\necho is broken >&2\\nexit 1\\n")
+        os.chmod(path, 0o755)
+        os._exit(33)
+        """)
+    done = subprocess.run([sys.executable, root / "tests/qemu/run.py", image, tmp_path / "work",
+                           tmp_path / "run"], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, check=False, timeout=SECONDS)
+    assert (done.returncode, done.stderr) == (
+        1, "make run: the stick cannot be read: is broken\n")
