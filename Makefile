@@ -167,11 +167,14 @@ $(IMAGE): $(EFI) $(CONFIG) $(STICK_README) linker/make_image.sh | image-tools
 usb: $(IMAGE)
 	@linker/write_usb.sh $(IMAGE) $(DEV)
 
+# What the user writes in SET is a text for run.py, nothing for a shell or for make.
+unexport SET
 .PHONY: run
+run: export RUN_SETTINGS := $(value SET)
 run:
 	@tests/packages.sh install build image run
 	@$(MAKE) image
-	@$(PYTHON) tests/qemu/run.py $(IMAGE) $(BUILD)/run-machine $(BUILD)/run $(SET)
+	@$(PYTHON) tests/qemu/run.py $(IMAGE) $(BUILD)/run-machine $(BUILD)/run
 
 # ---- programs for the host ----------------------------------------------------------------------
 
@@ -338,7 +341,8 @@ help:
 	@printf '%s\n' \
 	    'make              build/ironchase.efi, the application' \
 	    'make run          builds, boots a copy of the image in QEMU, and brings the results to' \
-	    '                  build/run/; SET="suite=smoke experiments=chase" passes settings' \
+	    '                  build/run/; SET="suite=smoke experiments=chase" passes settings, values' \
+	    '                  with blanks in quotes of their own' \
 	    'make test         everything that is tested; SUITES=unit (or pytest) for a part' \
 	    'make image        build/ironchase.img, the image of a USB stick' \
 	    'make usb DEV=/dev/sdX' \

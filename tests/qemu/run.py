@@ -3,6 +3,7 @@
 
 usage: run.py IMAGE WORK_DIRECTORY RESULT_DIRECTORY [KEY=VALUE]...
 
+More settings are in the environment's RUN_SETTINGS, separated and quoted as in a shell.
 The files that the run left on the stick are copied to RESULT_DIRECTORY. The exit status is 0 only
 if the application ended with success: it tells QEMU so (on_finish=qemu-exit), or its results.json
 does.
@@ -12,6 +13,7 @@ import contextlib
 import json
 import os
 import select
+import shlex
 import shutil
 import subprocess
 import sys
@@ -127,6 +129,11 @@ def has_succeeded(status, files, target):
 
 
 def main(image, work, target, *settings):
+    try:
+        settings = [*settings, *shlex.split(os.environ.get("RUN_SETTINGS", ""))]
+    except ValueError as error:
+        print(f"make run: SET is wrongly quoted: {str(error).lower()}", file=sys.stderr)
+        return 1
     if why := refusal(settings):
         print(f"make run: {why}", file=sys.stderr)
         return 1

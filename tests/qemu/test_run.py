@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 import run
@@ -194,6 +195,38 @@ def test_run_without_files_leaves_the_earlier_ones(image, tmp_path, pretend, cap
     assert snapshot(tmp_path / "run") == {"results.csv": "old"}
     assert (f"make run: this run left no files; {tmp_path / 'run'} holds an earlier run's\n"
             in capfd.readouterr().out)
+
+
+@pytest.mark.parametrize("text, settings", [
+    ("name=a;touch>MARK|b,c`touch>MARK`", ["name=a;touch>MARK|b,c`touch>MARK`"]),
+    ("'name=$(shell touch MARK)'", ["name=$(shell touch MARK)"]),
+    ('name="a  b" suite=full', ["name=a  b", "suite=full"]),
+    ("'name=a \"b\" $HOME #c' seed=2", ['name=a "b" $HOME #c', "seed=2"]),
+])
+def test_settings_reach_the_machine_as_written(root, image, tmp_path, pretend, text, settings):
+    """Through make, which runs no program for them."""
+    mark = str(tmp_path / "mark")
+    text, *settings = [part.replace("MARK", mark) for part in (text, *settings)]
+    pretend("""
+        (value,) = [text for text in sys.argv if text.startswith("type=11,")]
+        print("settings", repr(value), flush=True)
+        os._exit(33)
+        """)
+    done = subprocess.run(["make", "run", "MAKE=true", f"BUILD={tmp_path}", f"IMAGE={image}",
+                           f"SET={text}"], cwd=root, stdin=subprocess.DEVNULL, check=False,
+                          capture_output=True, text=True, timeout=SECONDS,
+                          env={key: value for key, value in os.environ.items()
+                               if not key.startswith("MAKE")})
+    expected = "".join(",value=ironchase:" + setting.replace(",", ",,")
+                       for setting in [*run.DEFAULTS, *settings])
+    assert f"settings {'type=11' + expected!r}" in done.stdout, done.stdout + done.stderr
+    assert not Path(mark).exists()
+
+
+def test_wrong_quotes_are_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RUN_SETTINGS", "name='a b")
+    assert run.main(tmp_path / "none.img", tmp_path / "work", tmp_path / "run") == 1
+    assert capsys.readouterr().err == "make run: SET is wrongly quoted: no closing quotation\n"
 
 
 def test_run_without_files_and_no_earlier_one(image, tmp_path, pretend, capfd):
