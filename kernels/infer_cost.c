@@ -7,7 +7,7 @@ enum { CHEAPER = 2, KINDS = 3 };
 
 /* One question: by how much is a point of `dear` slower than its twin, which differs in `key`? */
 struct question {
-    const char *name;
+    const char *name, *title;
     uint64_t page;         /* of the dear one; 0: any */
     const char *placement; /* of the dear one; NULL: any */
     enum variant_key key;
@@ -22,6 +22,7 @@ struct question {
 static const struct question questions[] = {
     {
         .name = "translation_cost_4k",
+        .title = "4 KiB pages",
         .page = PAGE_4K,
         .placement = "in-order",
         .key = V_PAGE_SIZE,
@@ -33,6 +34,7 @@ static const struct question questions[] = {
     },
     {
         .name = "translation_cost_2m",
+        .title = "2 MiB pages",
         .page = PAGE_2M,
         .placement = "in-order",
         .key = V_PAGE_SIZE,
@@ -44,6 +46,7 @@ static const struct question questions[] = {
     },
     {
         .name = "placement_cost",
+        .title = "Placement of pages",
         .page = PAGE_4K,
         .key = V_PLACEMENT,
         .dear = "scattered",
@@ -55,6 +58,7 @@ static const struct question questions[] = {
     },
     {
         .name = "prefetch_gain",
+        .title = "Prefetchers",
         .key = V_PREFETCHERS,
         .dear = "off",
         .cheap = { { .text = "found" } },
@@ -147,7 +151,7 @@ static void answer(struct finding_list *list, const struct question *question,
     struct finding finding = { .name = question->name, .unit = "ns", NAN, NAN, false, false, "" };
     char set[SIZE_TEXT];
     if (reason != NULL || pair->dear == NULL) {
-        tell(list, &finding, "%s: cannot tell: %s.", question->name,
+        tell(list, &finding, "%s: cannot tell: %s.", question->title,
              reason != NULL ? reason : question->without);
         return;
     }
@@ -156,11 +160,11 @@ static void answer(struct finding_list *list, const struct question *question,
     size_text(set_of(pair->dear), set);
     if (question->key == V_PAGE_SIZE && is_smashed(pair)) {
         tell(list, &finding, "%s: cannot tell: the host cuts large pages into small ones.",
-             question->name);
+             question->title);
     } else if (fabs(cost) <= off) {
         tell(list, &finding,
              "%s: cannot tell: at %s the difference, %.3g ns, is within the spread, %.3g ns.",
-             question->name, set, cost, off);
+             question->title, set, cost, off);
     } else {
         finding.measured = cost;
         tell(list, &finding, question->sentence, cost, set, pair->order);
