@@ -10,7 +10,7 @@ on a stick; console.log is made of the lines that people read. A folder that exi
 Lines of a file look as console/serial_file.h says: @<name> <number> <crc> <mark><text>. Every
 character is checked. What is missing or altered is named, and the exit status is then 1; of the
 files that are made of independent lines (journal.jsl, results.csv) the whole lines are kept, a
-results.json with a gap is not written.
+results.json with a gap is not written. If OUTPUT cannot be written the exit status is 2.
 """
 
 import re
@@ -20,6 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LINE = re.compile(rb"@([a-z0-9][a-z0-9._-]{0,23}) (\d+) ([0-9a-f]{8}) ([:+!])(.*)", re.DOTALL)
+# A line of a file as it looks with a wrong character in it. It begins where a terminal's line does:
+# what people read may have the like further on, in the name of a machine.
+ALTERED = re.compile(rb"(?:\x1b\[[0-9;?=]*[A-Za-z]|[\0\r])*(?:" + LINE.pattern +
+                     rb"|@(?:journal\.jsl|results\.csv|results\.json) \d)", re.DOTALL)
 END = re.compile(rb"end (\d+) ([0-9a-f]{8})")
 FIRST_LINE = re.compile(rb"Ironchase \d")
 LOG = "console.log"
@@ -98,7 +102,7 @@ class Reader:
             found = LINE.search(line)
             if found and self._is_true(found):
                 self._take(*found.groups())
-            elif b"@" in line and re.search(rb"@[a-z.]+ \d+ ", line):
+            elif ALTERED.match(line):
                 self.altered.append(line.decode("ascii", "replace"))
             else:
                 self._read_by_people(line)
@@ -187,7 +191,11 @@ def main(arguments):
     if not runs:
         raise SystemExit("serial_files: there is no file of a run in it")
     output = Path(arguments[1] if len(arguments) == 2 else ".")
-    complaints = [text for run in runs for text in save(run, output)]
+    try:
+        complaints = [text for run in runs for text in save(run, output)]
+    except OSError as error:
+        print(f"serial_files: {error.filename or output}: {error.strerror}", file=sys.stderr)
+        return 2
     complaints += [f"altered on the way: {line[:60]}" for line in reader.altered]
     for text in complaints:
         print(f"serial_files: {text}", file=sys.stderr)

@@ -324,3 +324,23 @@ def test_capture_without_files(root, tmp_path):
     assert status == 1 and "no file of a run" in said
     status, said = serial_files(root, tmp_path / "nothing", tmp_path / "out")
     assert status == 1 and "No such file" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize("name", ["@rack 7 x", "@journal.jsl 3 00000000 :", "@results.csv 1 a"])
+def test_name_that_looks_like_a_line_of_a_file(root, saved, sent, tmp_path, name):
+    """It belongs to what people read, and stays there."""
+    row = f"Name      {name}\n        {name}\n".encode()
+    capture = (sent / "capture").read_bytes()
+    after = capture.index(b"\n") + 1
+    (tmp_path / "capture").write_bytes(capture[:after] + row + capture[after:])
+    assert serial_files(root, tmp_path / "capture", tmp_path / "out") == (0, "")
+    assert row in (tmp_path / "out/RUN0001/console.log").read_bytes()
+    for file in FILES:
+        assert (tmp_path / "out/RUN0001" / file).read_bytes() == (saved / file).read_bytes()
+
+
+def test_output_that_cannot_be_made(root, sent, tmp_path):
+    (tmp_path / "file").write_text("")
+    for output in (tmp_path / "file", tmp_path / "file/below"):
+        status, said = serial_files(root, sent / "capture", output)
+        assert (status, said) == (2, f"serial_files: {output / 'RUN0001'}: Not a directory\n")
