@@ -66,12 +66,15 @@ c_args = [$args]
 END
 }
 
+if [ -n "${PICOLIBC_SRC:-}" ] && [ ! -f "$PICOLIBC_SRC/meson.build" ]; then
+    echo "picolibc: PICOLIBC_SRC=$PICOLIBC_SRC is not a source tree: it has no meson.build" >&2
+    exit 1
+fi
 rm -rf "$work" "$build/picolibc"
 mkdir -p "$work"
 : >"$log"
 if [ -n "${PICOLIBC_SRC:-}" ]; then
     source=$(cd "$PICOLIBC_SRC" && pwd)
-    [ -f "$source/meson.build" ] || fail "PICOLIBC_SRC=$PICOLIBC_SRC is not a picolibc source tree"
 else
     fetch_source
 fi
