@@ -50,14 +50,18 @@ CODEGEN := -Os -g -fPIE -fvisibility=hidden -mno-red-zone -mno-avx -fno-stack-pr
 # compiled for speed. (The measured loops are assembly.)
 FAST_CFLAGS := -O2
 
+# The compiler's output shall not depend on where the project lies. The shell fills the folder in:
+# its name may have blanks.
+NO_PLACE := "-ffile-prefix-map=$$PWD/="
+
 # The frame limit is for the image: firmware promises 128 KiB of stack and uses some itself.
 # POSIX has strnlen, which C11 lacks.
 COMPILER_INCLUDE := $(shell $(CC) -print-file-name=include 2>/dev/null)
 EFI_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(CODEGEN) $(WARNINGS) \
-              -Wframe-larger-than=1024 -fno-common -ffile-prefix-map=$(CURDIR)/= \
+              -Wframe-larger-than=1024 -fno-common $(NO_PLACE) \
               -nostdinc -isystem $(COMPILER_INCLUDE) -isystem $(BUILD)/picolibc/include \
               -I. -I$(BUILD)/generated
-EFI_ASFLAGS := -g -ffile-prefix-map=$(CURDIR)/= -I. -Wa,--noexecstack
+EFI_ASFLAGS := -g $(NO_PLACE) -I. -Wa,--noexecstack
 EFI_LDFLAGS := -nostdlib -static-pie -Wl,--no-dynamic-linker -Wl,-z,text -Wl,-z,norelro \
                -Wl,-z,noexecstack -Wl,-z,max-page-size=4096 -Wl,--build-id=none -Wl,--gc-sections \
                -Wl,--orphan-handling=error -Wl,--fatal-warnings -Wl,--hash-style=sysv \
