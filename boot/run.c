@@ -1,5 +1,6 @@
 #include "boot/run.h"
 
+#include "kernels/infer.h"
 #include "kernels/plausible.h"
 
 #include <inttypes.h>
@@ -42,6 +43,7 @@ struct pieces {
     struct point *point;
     struct check *check;
     struct sample *sample;
+    struct finding *finding;
     size_t points, checks, items, samples; /* samples of one measurement */
 };
 
@@ -90,6 +92,7 @@ static size_t cut_pieces(const struct plan *plan, uintptr_t memory, struct piece
     pieces->point = cut(memory, &used, pieces->points, sizeof *pieces->point);
     pieces->check = cut(memory, &used, pieces->checks, sizeof *pieces->check);
     pieces->sample = cut(memory, &used, items * pieces->samples, sizeof *pieces->sample);
+    pieces->finding = cut(memory, &used, INFER_MOST, sizeof *pieces->finding);
     return used;
 }
 
@@ -110,6 +113,8 @@ void run_divide(struct run *run, void *memory)
     results->points_room = pieces.points;
     results->check = pieces.check;
     results->checks_room = pieces.checks;
+    results->finding = pieces.finding;
+    results->findings_room = INFER_MOST;
     for (size_t i = 0; i < pieces.items; i++) {
         run->memory.item[i].series = (struct series){
             .sample = pieces.sample + i * pieces.samples,
@@ -131,6 +136,16 @@ static void tell_begin(const struct running *running)
         const struct observer *observer = &running->run->observer[i];
         if (observer->begin != NULL) {
             observer->begin(observer->self, running->results);
+        }
+    }
+}
+
+static void tell_finding(const struct running *running, const struct finding *finding)
+{
+    for (size_t i = 0; i < running->run->observers; i++) {
+        const struct observer *observer = &running->run->observer[i];
+        if (observer->finding != NULL) {
+            observer->finding(observer->self, finding);
         }
     }
 }
@@ -625,13 +640,23 @@ static void settle_run(const struct running *running)
     }
 }
 
+/* What all of it says about the machine. */
+static void infer(const struct running *running)
+{
+    struct results *results = running->results;
+    results->findings = infer_run(results, results->finding, results->findings_room);
+    for (size_t i = 0; i < results->findings; i++) {
+        tell_finding(running, &results->finding[i]);
+    }
+}
+
 void run_plan(struct run *run)
 {
     struct results *results = run->results;
     struct running running = { .run = run, .plan = run->plan, .results = results };
     results->status = RUN_COMPLETE;
     results->status_reason = NULL;
-    results->experiments = results->points = results->checks = 0;
+    results->experiments = results->points = results->checks = results->findings = 0;
     running.began = now(&running);
     tell_begin(&running);
     for (; running.pass < run->plan->repeat && running.stop == NULL; running.pass++) {
@@ -640,5 +665,6 @@ void run_plan(struct run *run)
         }
     }
     settle_run(&running);
+    infer(&running);
     tell_end(&running);
 }
