@@ -1,10 +1,12 @@
 #include "kernels/chase.h"
+#include "kernels/ilp.h"
 #include "kernels/kernel.h"
 
 #include <string.h>
 
 const struct kernel *const kernel_table[] = {
     &chase_kernel,
+    &ilp_kernel,
     NULL,
 };
 
