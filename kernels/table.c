@@ -1,4 +1,5 @@
 #include "kernels/chase.h"
+#include "kernels/ilp.h"
 #include "kernels/kernel.h"
 #include "kernels/mlp.h"
 
@@ -6,6 +7,7 @@
 
 const struct kernel *const kernel_table[] = {
     &chase_kernel,
+    &ilp_kernel,
     &mlp_kernel,
     NULL,
 };
