@@ -1,14 +1,12 @@
 #include "kernels/chase.h"
 #include "kernels/ilp.h"
 #include "kernels/kernel.h"
-#include "kernels/mlp.h"
 
 #include <string.h>
 
 const struct kernel *const kernel_table[] = {
     &chase_kernel,
     &ilp_kernel,
-    &mlp_kernel,
     NULL,
 };
 
