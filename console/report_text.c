@@ -1,6 +1,7 @@
 #include "console/report_text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "console/format.h"
 #include "console/report_machine.h"
@@ -81,7 +82,9 @@ static void print_point(void *self, const struct experiment *experiment, const s
         return;
     }
     if (!report->in_table) { /* an experiment that is skipped needs no head */
-        console_line(report->console, "One operation is one %s.", report->kernel->unit);
+        if (strcmp(report->kernel->unit, "operation") != 0) {
+            console_line(report->console, "One operation is one %s.", report->kernel->unit);
+        }
         console_blank(report->console);
         point_table_begin(&report->points, report->console, report->kernel);
         report->in_table = true;
