@@ -46,10 +46,10 @@ CODEGEN := -Os -g -fPIE -fvisibility=hidden -mno-red-zone -mno-avx -fno-stack-pr
            -fcf-protection=none -fno-asynchronous-unwind-tables -ffunction-sections \
            -fdata-sections
 
-# Room on the stick is scarce, time only where data is built and samples are taken: that alone is
+# Room on the stick is scarce, time only where an order is computed line by line: that alone is
 # compiled for speed. (The measured loops are assembly.)
 FAST_CFLAGS := -O2
-FAST_SOURCES := order chain chase walk timing warm_up sampler
+FAST_SOURCES := order
 
 # The frame limit is for the image: firmware promises 128 KiB of stack and uses some itself.
 # POSIX has strnlen, which C11 lacks.
@@ -101,8 +101,8 @@ $(PICOLIBC): linker/picolibc.sh linker/picolibc.txt $(BUILD)/picolibc.flags | to
 
 # A file that changes only when its text does.
 define write_if_changed
-@mkdir -p $(@D); printf '%s\n' $(1) >$@.new; \
-if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+@mkdir -p $(@D); new=$@.$$$$; printf '%s\n' $(1) >$$new; \
+if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
 endef
 
 .PHONY: force
