@@ -9,8 +9,9 @@
  * prefetchers nor the TLB can help; in sequential order both do; page by page (what many tools call
  * latency) the TLB does.
  *
- * Where the idea comes from: the articles of seeds/ 000 (chase.c: random against sequential), 001
- * (the sweep over the capacity), 003 (labels against silicon) and 004 (the latency staircase). */
+ * Where the idea comes from: the articles "A field note on reading CPU usage correctly" (random
+ * against sequential), "The 3 Cs of memory bound" (the sweep over the capacity), "Latenza di memoria
+ * su un server cloud" (labels against silicon) and "Lab 1: CPU Internals" (the staircase). */
 #include "kernels/chase.h"
 
 #include "kernels/chain.h"

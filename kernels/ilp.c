@@ -14,7 +14,7 @@
  * number after 1, and each is the next number after the one before. Every part of at most PART_LAPS
  * begins anew, since sums would stop to grow and products overflow in the end.
  *
- * Where the idea comes from: the article of seeds/ 004 (one accumulator against eight). */
+ * Where the idea comes from: the article "Lab 1: CPU Internals" (one accumulator against eight). */
 #include "kernels/ilp.h"
 
 #include "kernels/estimate.h"
