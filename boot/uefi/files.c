@@ -60,6 +60,7 @@ enum status session_files(struct session *session)
 
 void session_close_files(struct session *session)
 {
+    session_attach_log(session, NULL); /* what is said from here on has no file to go to */
     for (unsigned i = 0; i < RUN_FILES; i++) {
         if (session->file[i].file) {
             output_file_close(&session->output[i]);
