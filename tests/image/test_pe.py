@@ -111,7 +111,7 @@ def drop_commit(data, commit):
 
 
 def pad(data):
-    return data + bytes(200 * 1024)
+    return data + bytes(384 * 1024)
 
 
 @pytest.mark.parametrize("change, noticed", [
