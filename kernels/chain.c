@@ -112,11 +112,11 @@ bool chain_prove(const struct order *order, const struct node *node, uint64_t fr
     return true;
 }
 
-bool chain_walk(const struct order *order, const struct node *node, uint64_t from, uint64_t hops,
-                const char **reason)
+bool chain_walk(const struct order *order, const struct node *node, uint64_t cycle, uint64_t from,
+                uint64_t hops, const char **reason)
 {
-    const struct node *start = node + order_at(order, 0);
-    const struct node *cursor = node + order_at(order, order_later(order, from));
+    const struct node *start = node + order_at(order, cycle);
+    const struct node *cursor = node + order_at(order, cycle + order_later(order, from));
     for (uint64_t hop = from; hop < from + hops; hop++) {
         cursor = cursor->next;
         if (cursor == start && (hop + 1) % order_cycle(order) != 0) {
@@ -124,7 +124,7 @@ bool chain_walk(const struct order *order, const struct node *node, uint64_t fro
             return false;
         }
     }
-    if (cursor != node + order_at(order, order_later(order, from + hops))) {
+    if (cursor != node + order_at(order, cycle + order_later(order, from + hops))) {
         *reason = "the walk did not end where its order leads";
         return false;
     }

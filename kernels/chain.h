@@ -24,10 +24,10 @@ void chain_build(const struct order *order, struct node *node, uint64_t from, ui
 bool chain_prove(const struct order *order, const struct node *node, uint64_t from, uint64_t count,
                  const char **reason);
 
-/* Walks `hops` hops from the `from`-th hop of a lap that begins at position 0, and sees that it
- * ends where it must and does not come back to the start before a whole cycle is done. Only in a
- * proved set, since it follows the pointers. */
-bool chain_walk(const struct order *order, const struct node *node, uint64_t from, uint64_t hops,
-                const char **reason);
+/* Walks `hops` hops of the cycle that begins at position `cycle`, from the `from`-th hop of a lap
+ * on, and sees that it ends where it must and does not come back to the start before the whole
+ * cycle is done. Only in a proved set, since it follows the pointers. */
+bool chain_walk(const struct order *order, const struct node *node, uint64_t cycle, uint64_t from,
+                uint64_t hops, const char **reason);
 
 #endif

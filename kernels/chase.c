@@ -14,104 +14,44 @@
  * su un server cloud" (labels against silicon) and "Lab 1: CPU Internals" (the staircase). */
 #include "kernels/chase.h"
 
-#include "kernels/chain.h"
+#include "kernels/chase_set.h"
 #include "kernels/curve.h"
 #include "kernels/estimate.h"
 #include "kernels/latency.h"
+#include "kernels/leaf.h"
 #include "kernels/loops.h"
-
-#include <string.h>
-
-/* Some milliseconds of building, proving or walking. */
-#define SLICE_LINES (1ull << 16)
-
-_Static_assert(sizeof(struct order) <= sizeof((struct job *)0)->state, "the order fits a job");
 
 /* --- In the window ------------------------------------------------------------------------- */
 
-static struct order order_of(const struct job *job)
-{
-    struct order order;
-    memcpy(&order, job->state, sizeof order);
-    return order;
-}
-
 static void begin(struct job *job)
 {
-    struct order order;
-    order_init(&order, order_named(job->variant->value[V_ORDER].text), job->bytes / LINE_BYTES, 1,
-               job->seed);
-    memcpy(job->state, &order, sizeof order);
-}
-
-static uint64_t slices_of(const struct order *order)
-{
-    return (order->lines + SLICE_LINES - 1) / SLICE_LINES;
-}
-
-/* Lines of the slice that begins at line `from`. */
-static uint64_t slice_at(const struct order *order, uint64_t from)
-{
-    const uint64_t left = order->lines - from;
-    return left < SLICE_LINES ? left : SLICE_LINES;
-}
-
-static size_t build(struct job *job, size_t from)
-{
-    const struct order order = order_of(job);
-    const uint64_t line = from * SLICE_LINES;
-    chain_build(&order, job->data, line, slice_at(&order, line));
-    return from + 1 < slices_of(&order) ? from + 1 : 0;
-}
-
-/* First line by line; then, where that is soon done, by walking. */
-static size_t prove(const struct job *job, size_t from, const char **reason)
-{
-    const struct order order = order_of(job);
-    const uint64_t slices = slices_of(&order);
-    const uint64_t all = job->bytes <= CHAIN_WALKED_BYTES ? 2 * slices : slices;
-    const uint64_t line = from % slices * SLICE_LINES;
-    const uint64_t lines = slice_at(&order, line);
-    const bool right = from < slices ? chain_prove(&order, job->data, line, lines, reason)
-                                     : chain_walk(&order, job->data, line, lines, reason);
-    return right && from + 1 < all ? from + 1 : 0;
-}
-
-static struct node *node_after(const struct job *job, uint64_t hops)
-{
-    const struct order order = order_of(job);
-    return (struct node *)job->data + order_at(&order, order_later(&order, hops));
+    const enum order_kind kind = order_named(job->variant->value[V_ORDER].text);
+    chase_set_begin(job, kind, job->bytes / LINE_BYTES, 1);
 }
 
 static void *start(const struct job *job)
 {
-    return node_after(job, 0);
+    return chase_set_node(job, 0, 0);
 }
 
 static bool check(const struct job *job, const void *cursor, uint64_t operations,
                   const char **reason)
 {
-    if (cursor == node_after(job, operations)) {
+    if (cursor == chase_set_node(job, 0, operations)) {
         return true;
     }
     *reason = "the chase did not end where its order leads";
     return false;
 }
 
-static uint64_t cycle_length(const struct job *job)
-{
-    const struct order order = order_of(job);
-    return order_cycle(&order);
-}
-
 static const struct kernel_code code = {
     .begin = begin,
-    .build = build,
-    .prove = prove,
+    .build = chase_set_build,
+    .prove = chase_set_prove,
     .start = start,
     .loop = chase_hops,
     .check = check,
-    .cycle_length = cycle_length,
+    .cycle_length = chase_set_cycle,
     .memory = true,
 };
 
@@ -128,8 +68,6 @@ static const struct view {
     { PLACED_IN_ORDER, SIZE_2M, true },
     { PLACED_IN_ORDER, SIZE_1G, false },
 };
-
-static const uint64_t leaf_bytes[PAGE_SIZES] = { PAGE_4K, PAGE_2M, PAGE_1G };
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {
@@ -176,20 +114,11 @@ static bool is_wanted(const struct scope *scope, const struct view *view, bool a
     return named && (view->everywhere || anchor || view->leaf == SIZE_1G);
 }
 
-static const char *why_not(const struct machine *machine, const struct view *view, uint64_t bytes)
-{
-    const char *reason = machine->page_reason[view->leaf];
-    if (!machine->page_available[view->leaf]) {
-        return reason != NULL ? reason : "this page size is not available";
-    }
-    return bytes > machine->arena_bytes ? "larger than the memory there is to measure in" : NULL;
-}
-
 static struct variant variant_of(const struct view *view, enum order_kind kind, uint64_t bytes)
 {
     struct variant variant = { .present = 0 };
     variant_set_number(&variant, V_WORKING_SET, bytes);
-    variant_set_number(&variant, V_PAGE_SIZE, leaf_bytes[view->leaf]);
+    variant_set_number(&variant, V_PAGE_SIZE, leaf_bytes(view->leaf));
     variant_set_text(&variant, V_ORDER, order_name[kind]);
     variant_set_text(&variant, V_PREFETCHERS, "found");
     variant_set_text(&variant, V_PLACEMENT, placement_name[view->placing]);
@@ -204,7 +133,7 @@ static struct measurement measurement_of(const struct scope *scope, const struct
         .variant = variant_of(view, kind, bytes),
         .layout = { .bytes = bytes, .leaf = view->leaf, .placing = view->placing },
         .bytes = bytes,
-        .skip = why_not(scope->machine, view, bytes),
+        .skip = leaf_absent(scope->machine, view->leaf, bytes),
     };
     measurement.seconds = measurement.skip == NULL ? estimate_visits(scope, &measurement) : 0;
     return measurement;

@@ -6,6 +6,9 @@
 /* Hits that a larger set keeps by luck of its seed, and the noise of a quiet machine. */
 #define SLACK 0.97
 
+/* The same for chains that share nothing. */
+#define CHAIN_SLACK 1.05
+
 static bool has_order(const struct point *point, const char *order)
 {
     return variant_has(&point->variant, V_ORDER) &&
@@ -57,6 +60,19 @@ static bool random_is_faster(const struct point *a, const struct point *b)
            highest(random) < SLACK * lowest(sequential);
 }
 
+static bool chains_are_faster(const struct point *a, const struct point *b)
+{
+    if (!differ_only_in(a, b, V_CHAINS)) {
+        return false;
+    }
+    const bool one_first = a->variant.value[V_CHAINS].number == 1;
+    const struct point *one = one_first ? a : b;
+    const struct point *many = one_first ? b : a;
+    const double chains = (double)many->variant.value[V_CHAINS].number;
+    return one->variant.value[V_CHAINS].number == 1 &&
+           lowest(one) > CHAIN_SLACK * chains * highest(many);
+}
+
 /* Which two points contradict each other, in whatever order they come. */
 static const struct rule {
     bool (*contradict)(const struct point *a, const struct point *b);
@@ -64,6 +80,7 @@ static const struct rule {
 } rules[] = {
     { larger_is_faster, "a larger set was measured faster than a smaller one" },
     { random_is_faster, "random order was measured faster than sequential order" },
+    { chains_are_faster, "n chains were measured more than n times faster than one" },
 };
 
 static const char *contradiction(const struct point *a, const struct point *b)

@@ -12,7 +12,8 @@
  * all other keys in common:
  *   - in random order a larger set is not faster than 0.97 of the smaller one;
  *   - random order is not faster than 0.97 of sequential order, outside both intervals (without
- *     an interval: outside all samples).
+ *     an interval: outside all samples);
+ *   - n chains are at most 1.05 n times faster than one, outside both intervals likewise.
  * A reason that the point already has is kept. */
 bool plausible_judge(struct point *point, const struct point *before, size_t n);
 

@@ -1,11 +1,13 @@
 #include "kernels/chase.h"
 #include "kernels/ilp.h"
 #include "kernels/kernel.h"
+#include "kernels/mlp.h"
 
 #include <string.h>
 
 const struct kernel *const kernel_table[] = {
     &chase_kernel,
+    &mlp_kernel,
     &ilp_kernel,
     NULL,
 };

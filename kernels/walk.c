@@ -15,8 +15,10 @@ void walk_on(struct walk *walk, uint64_t operations)
 uint64_t walk_lap(const struct walk *walk)
 {
     const struct kernel_code *code = walk->code;
+    const struct variant *variant = walk->job.variant;
     const uint64_t cycle = code->cycle_length != NULL ? code->cycle_length(&walk->job) : 0;
-    const uint64_t lines = cycle != 0 ? cycle : walk->job.bytes / LINE_BYTES;
+    const uint64_t cycles = variant_has(variant, V_CHAINS) ? variant->value[V_CHAINS].number : 1;
+    const uint64_t lines = cycle != 0 ? cycle * cycles : walk->job.bytes / LINE_BYTES;
     return lines != 0 ? lines : 1;
 }
 

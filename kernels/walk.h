@@ -19,7 +19,8 @@ void walk_begin(struct walk *walk);
 /* Goes on by that many operations, untimed. In a body only. */
 void walk_on(struct walk *walk, uint64_t operations);
 
-/* Operations of one lap over all the data: lines of its cycle, at least 1. Anywhere. */
+/* Operations of one lap over all the data: lines of its cycle, or of the cycles of all its chains;
+ * at least 1. Anywhere. */
 uint64_t walk_lap(const struct walk *walk);
 
 /* The bench's clock now, and a duration in its ticks. In a body only. */

@@ -260,13 +260,30 @@ static double translation_ns(struct model *model, const void *at)
     return walk_ns(model, leaf, page);
 }
 
+static double load_ns(struct model *model, const void *at)
+{
+    const double translation = translation_ns(model, at);
+    const unsigned level = find_line(model, physical_address(model, at));
+    return translation + line_ns(model, level);
+}
+
 void model_load(const void *at)
 {
     struct model *model = inside;
     assert(model != NULL);
-    const double translation = translation_ns(model, at);
-    const unsigned level = find_line(model, physical_address(model, at));
-    pass(model, (translation + line_ns(model, level)) * (1 + model->noise));
+    pass(model, load_ns(model, at) * (1 + model->noise));
+}
+
+void model_loads(void *const *at, unsigned count)
+{
+    struct model *model = inside;
+    assert(model != NULL);
+    const unsigned most = model->geometry.outstanding > 1 ? model->geometry.outstanding : 1;
+    double ns = 0;
+    for (unsigned i = 0; i < count; i++) {
+        ns += load_ns(model, at[i]);
+    }
+    pass(model, ns / (count < most ? count : most) * (1 + model->noise));
 }
 
 void model_stream(const void *at)

@@ -43,7 +43,8 @@ struct model_geometry {
     unsigned levels, tlbs; /* from the core outwards */
     struct model_level level[MODEL_LEVELS];
     double memory_ns;
-    double stream_ns; /* a line of a sequential read from beyond the first level */
+    unsigned outstanding; /* loads that can be under way at once; 0: one */
+    double stream_ns;     /* a line of a sequential read from beyond the first level */
     struct model_tlb tlb[MODEL_TLBS];
     double walk_cycles[PAGE_SIZES]; /* of a page walk; the lines of the tables come on top */
     bool tables_in_caches;          /* the last table's entries are loaded through the caches */
@@ -88,6 +89,9 @@ unsigned model_smis(const struct model *model);
  * so many cycles of register work, on the machine that is inside. */
 void model_load(const void *at);
 void model_stream(const void *at);
+/* `count` loads that need nothing of one another, in the time of count / outstanding of them, or
+ * of one where they are fewer. */
+void model_loads(void *const *at, unsigned count);
 void model_work(double cycles);
 /* Empties the caches of the machine that is inside. In a body only. */
 void model_flush(void);

@@ -88,7 +88,7 @@ static void test_one_cycle(void **state)
             struct node *node = make_nodes(&order);
             expect_one_cycle(&order, node);
             assert_true(chain_prove(&order, node, 0, size[i], &reason));
-            assert_true(chain_walk(&order, node, 0, size[i], &reason));
+            assert_true(chain_walk(&order, node, 0, 0, size[i], &reason));
             assert_null(reason);
             free(node);
         }
@@ -113,7 +113,7 @@ static void test_slices(void **state)
         for (uint64_t from = 0; from < LINES; from += SLICE) {
             const uint64_t count = LINES - from < SLICE ? LINES - from : SLICE;
             assert_true(chain_prove(&order, sliced, from, count, &reason));
-            assert_true(chain_walk(&order, sliced, from, count, &reason));
+            assert_true(chain_walk(&order, sliced, 0, from, count, &reason));
         }
         for (size_t i = 0; i < LINES; i++) {
             assert_int_equal(sliced[i].next - sliced, whole[i].next - whole);
@@ -378,7 +378,7 @@ static void test_proof_sees_swapped_nodes(void **state)
     broken.node[123].next = broken.node[4567].next;
     broken.node[4567].next = other;
     const char *reason = NULL;
-    assert_false(chain_walk(&broken.order, broken.node, 0, PROVED_LINES, &reason));
+    assert_false(chain_walk(&broken.order, broken.node, 0, 0, PROVED_LINES, &reason));
     expect_refused(&broken, "next line");
 }
 
@@ -434,9 +434,9 @@ static void test_walk_sees_a_short_cycle(void **state)
     (void)state;
     const uint64_t last = order_at(&broken.order, 99);
     broken.node[last].next = broken.node + order_at(&broken.order, 0);
-    assert_false(chain_walk(&broken.order, broken.node, 0, PROVED_LINES, &reason));
+    assert_false(chain_walk(&broken.order, broken.node, 0, 0, PROVED_LINES, &reason));
     assert_non_null(strstr(reason, "came back"));
-    assert_false(chain_walk(&broken.order, broken.node, 50, 100, &reason));
+    assert_false(chain_walk(&broken.order, broken.node, 0, 50, 100, &reason));
     free(broken.node);
 }
 

@@ -13,6 +13,7 @@
 
 static const char larger_reason[] = "a larger set was measured faster than a smaller one";
 static const char random_reason[] = "random order was measured faster than sequential order";
+static const char chains_reason[] = "n chains were measured more than n times faster than one";
 
 /* A row with an interval of 1 % around its median. */
 static struct point row(const char *order, uint64_t bytes, double ns)
@@ -93,6 +94,31 @@ static void test_random_is_not_faster_than_sequential(void **state)
     assert_believed(row("random", MIB, 50), row("page-local", MIB, 100));
 }
 
+static struct point chains_row(uint64_t chains, double ns)
+{
+    struct point point = row("random", MIB, ns);
+    variant_set_number(&point.variant, V_CHAINS, chains);
+    return point;
+}
+
+static void test_chains_share_their_latency(void **state)
+{
+    (void)state;
+    /* 0.995 of one chain's against 1.05 n times 1.005 of the others': 99.5 / 4.221 is 23.573. */
+    assert_believed(chains_row(4, 23.6), chains_row(1, 100));
+    assert_suspect(chains_row(4, 23.5), chains_row(1, 100), chains_reason);
+    assert_suspect(chains_row(1, 100), chains_row(4, 23.5), chains_reason);
+    /* Without an interval 90 against 4.2 times 1.1 of the others': 19.48. */
+    assert_believed(without_interval(chains_row(4, 19.6)), without_interval(chains_row(1, 100)));
+    assert_suspect(without_interval(chains_row(4, 19.4)), without_interval(chains_row(1, 100)),
+                   chains_reason);
+    /* Two against four says nothing, and another set has another latency. */
+    assert_believed(chains_row(4, 10), chains_row(2, 100));
+    struct point larger = chains_row(4, 10);
+    variant_set_number(&larger.variant, V_WORKING_SET, MIBS(2));
+    assert_believed(larger, chains_row(1, 100));
+}
+
 static void test_few_samples_stand_for_all_they_saw(void **state)
 {
     (void)state;
@@ -145,6 +171,7 @@ int main(void)
         cmocka_unit_test(test_only_random_order_must_rise),
         cmocka_unit_test(test_only_the_same_view_compares),
         cmocka_unit_test(test_random_is_not_faster_than_sequential),
+        cmocka_unit_test(test_chains_share_their_latency),
         cmocka_unit_test(test_few_samples_stand_for_all_they_saw),
         cmocka_unit_test(test_rows_without_the_keys),
         cmocka_unit_test(test_unknown_numbers_prove_nothing),
