@@ -455,20 +455,6 @@ static enum status prepare_views(struct bench_metal *metal, const struct bench_s
     return views_prepare(&metal->views, &view, reason);
 }
 
-static void tell_prefetchers(const struct prefetchers *prefetchers, struct prefetcher_facts *facts)
-{
-    *facts = (struct prefetcher_facts){
-        .switches = prefetchers->switches,
-        .found_off = prefetchers->found_off,
-        .works = prefetchers->works,
-        .reason = prefetchers->reason,
-        .without_switch = prefetchers->without_switch,
-    };
-    for (unsigned i = 0; i < prefetchers->switches; i++) {
-        facts->name[i] = prefetchers->item[i].name;
-    }
-}
-
 static void tell_counters(const struct pmu *pmu, struct counter_facts *facts)
 {
     *facts = (struct counter_facts){
@@ -489,7 +475,7 @@ static void tell(const struct bench_metal *metal, struct machine *machine)
     machine->arena_bytes = views_bytes(&metal->views);
     memcpy(machine->page_available, metal->views.available, sizeof machine->page_available);
     memcpy(machine->page_reason, metal->views.reason, sizeof machine->page_reason);
-    tell_prefetchers(&metal->prefetchers, &machine->prefetchers);
+    machine->prefetchers = prefetchers_facts(&metal->prefetchers);
     tell_counters(&metal->pmu, &machine->counters);
 }
 

@@ -1,5 +1,6 @@
 #include "boot/plan.h"
 
+#include "boot/plan_prefetchers.h"
 #include "kernels/curve.h"
 
 #include <math.h>
@@ -53,7 +54,7 @@ static struct scope scope_of(const struct settings *settings, const struct machi
     const struct suite_rules *rules = &suites[settings->suite];
     const unsigned repetitions =
         settings->repetitions != 0 ? (unsigned)settings->repetitions : rules->repetitions;
-    return (struct scope){
+    struct scope scope = {
         .machine = machine,
         .suite = (enum suite)settings->suite,
         .per_octave = rules->per_octave,
@@ -63,6 +64,8 @@ static struct scope scope_of(const struct settings *settings, const struct machi
         .visits = least_of(rules->visits, repetitions),
         .seed = settings->seed,
     };
+    scope.prefetcher_choices = plan_prefetchers(settings, machine, scope.prefetchers);
+    return scope;
 }
 
 static struct sampling sampling_of(const struct scope *scope)
@@ -126,12 +129,25 @@ size_t plan_count(const struct settings *settings, const struct machine *machine
 
 /* --- What is left out ---------------------------------------------------------------------- */
 
-/* Why the settings exclude a measurement that a kernel lists, or NULL. */
-static const char *excluded(const struct settings *settings, const struct measurement *measurement)
+/* Are its prefetchers set as the settings ask? Where they do not matter there is no such key. */
+static bool has_prefetchers_asked_for(const struct scope *scope, const struct variant *variant)
 {
-    const bool found = measurement->conditions.prefetchers_off == 0;
-    const unsigned fitting = found ? PREFETCHERS_FOUND : PREFETCHERS_OFF | PREFETCHERS_NAMED;
-    if (settings->prefetchers != 0 && (settings->prefetchers & fitting) == 0) {
+    if (scope->prefetcher_choices == 0 || !variant_has(variant, V_PREFETCHERS)) {
+        return true;
+    }
+    for (unsigned i = 0; i < scope->prefetcher_choices; i++) {
+        if (strcmp(scope->prefetchers[i].name, variant->value[V_PREFETCHERS].text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Why the settings exclude a measurement that a kernel lists, or NULL. */
+static const char *excluded(const struct settings *settings, const struct scope *scope,
+                            const struct measurement *measurement)
+{
+    if (!has_prefetchers_asked_for(scope, &measurement->variant)) {
         return "the settings ask for other prefetchers";
     }
     if (settings->numa == NUMA_LOCAL && measurement->layout.node != 0) {
@@ -140,11 +156,12 @@ static const char *excluded(const struct settings *settings, const struct measur
     return NULL;
 }
 
-static void exclude(const struct settings *settings, struct measurement *measurement, size_t count)
+static void exclude(const struct settings *settings, const struct scope *scope,
+                    struct measurement *measurement, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (measurement[i].skip == NULL) {
-            measurement[i].skip = excluded(settings, &measurement[i]);
+            measurement[i].skip = excluded(settings, scope, &measurement[i]);
         }
     }
 }
@@ -264,7 +281,7 @@ void plan_make(struct plan *plan, const struct settings *settings, const struct 
         *planned = (struct planned){ .kernel = chosen[i], .first = list.count };
         chosen[i]->list(&plan->scope, chosen[i], &list);
         planned->count = list.count - planned->first;
-        exclude(settings, memory + planned->first, planned->count);
+        exclude(settings, &plan->scope, memory + planned->first, planned->count);
         estimate(plan, planned);
         plan->seconds += planned->seconds * plan->repeat;
     }

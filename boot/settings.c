@@ -60,13 +60,12 @@ const struct setting setting_table[SETTINGS] = {
     [SETTING_PREFETCHERS] = {
         .name = "prefetchers",
         .preset = "auto",
-        .expected = "auto, or a list of found, off, off:name+name",
+        .expected = "auto, or a list of at most 8 of found, off, off:name+name",
         .help = "How the core's prefetchers are set meanwhile: auto takes the suite's,\n"
                 "otherwise a list of found (left alone), off (all that have a switch),\n"
-                "off:l2_stream+dcu_ip (those named).\n"
-                "It has no effect in this version.\n",
+                "off:l2_stream+dcu_ip (those named), which then hold wherever\n"
+                "prefetchers matter. The names are in the report.\n",
         .parse = parse_prefetchers,
-        .idle = true,
     },
     [SETTING_REPETITIONS] = {
         .name = "repetitions",

@@ -51,13 +51,6 @@ enum auto_choice { CHOICE_AUTO, CHOICE_OFF };
 enum frequency_choice { FREQUENCY_FOUND, FREQUENCY_BASE, FREQUENCY_MAX };
 enum finish { FINISH_MENU, FINISH_EXIT, FINISH_REBOOT, FINISH_SHUTDOWN, FINISH_QEMU_EXIT };
 
-/* Bits of `prefetchers`. */
-enum {
-    PREFETCHERS_FOUND = 1 << 0,
-    PREFETCHERS_OFF = 1 << 1,   /* all that have a switch */
-    PREFETCHERS_NAMED = 1 << 2, /* off:name+name; the names are in the value's text */
-};
-
 enum serial_kind { SERIAL_AUTO, SERIAL_OFF, SERIAL_PORT, SERIAL_MEMORY };
 
 struct serial_choice {
@@ -79,8 +72,10 @@ struct settings {
     uint64_t experiments;     /* bit i: kernels[i], those of `all` included */
     uint64_t max_working_set; /* bytes; 0: auto */
     unsigned page_sizes;      /* bit i: enum page_size i; 0: auto */
-    unsigned prefetchers;     /* PREFETCHERS_ bits; 0: auto */
-    uint64_t repetitions;     /* 0: auto */
+    /* "found", "off", "off:name+name" in small letters, each once; none: auto */
+    char prefetchers[PREFETCHER_CHOICES][SETTING_TEXT];
+    unsigned prefetcher_choices;
+    uint64_t repetitions; /* 0: auto */
     uint64_t seed;
     unsigned numa;              /* enum numa_choice */
     unsigned counters, topdown; /* enum auto_choice */

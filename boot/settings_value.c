@@ -292,33 +292,58 @@ static bool are_switch_names(const char *text)
     return in_name;
 }
 
-static unsigned prefetchers_bit(const char *item)
+static bool is_prefetcher_choice(const char *item)
 {
-    if (strcasecmp(item, "found") == 0) {
-        return PREFETCHERS_FOUND;
+    return strcmp(item, "found") == 0 || strcmp(item, "off") == 0 ||
+           (strncmp(item, "off:", 4) == 0 && are_switch_names(item + 4));
+}
+
+static void make_small(char *text)
+{
+    for (; *text != '\0'; text++) {
+        *text = (char)tolower((unsigned char)*text);
     }
-    if (strcasecmp(item, "off") == 0) {
-        return PREFETCHERS_OFF;
+}
+
+/* The next of a list, if it is one that can be asked for. */
+static bool next_prefetcher_choice(const char **rest, char item[SETTING_TEXT], bool *right)
+{
+    if (!next_item(rest, item)) {
+        return false;
     }
-    const bool named = strncasecmp(item, "off:", 4) == 0 && are_switch_names(item + 4);
-    return named ? PREFETCHERS_NAMED : 0;
+    make_small(item);
+    *right = is_prefetcher_choice(item);
+    return *right;
+}
+
+static void add_prefetcher_choice(struct settings *settings, const char *item)
+{
+    unsigned i = 0;
+    while (i < settings->prefetcher_choices && strcmp(settings->prefetchers[i], item) != 0) {
+        i++;
+    }
+    keep(settings->prefetchers[i], item);
+    settings->prefetcher_choices += i == settings->prefetcher_choices ? 1 : 0;
 }
 
 bool parse_prefetchers(struct settings *settings, const struct setting *setting, const char *text,
                        char *kept)
 {
     (void)setting;
-    unsigned bits = 0;
     char item[SETTING_TEXT];
-    const bool is_auto = strcasecmp(text, "auto") == 0;
-    for (const char *rest = is_auto ? NULL : text; next_item(&rest, item);) {
-        const unsigned bit = prefetchers_bit(item);
-        if (bit == 0) {
-            return false;
-        }
-        bits |= bit;
+    const char *list = strcasecmp(text, "auto") == 0 ? NULL : text;
+    unsigned count = 0;
+    bool right = true;
+    for (const char *rest = list; next_prefetcher_choice(&rest, item, &right);) {
+        count++;
     }
-    settings->prefetchers = bits;
+    if (!right || count > PREFETCHER_CHOICES) {
+        return false;
+    }
+    settings->prefetcher_choices = 0;
+    for (const char *rest = list; next_prefetcher_choice(&rest, item, &right);) {
+        add_prefetcher_choice(settings, item);
+    }
     keep_without_blanks(kept, text);
     return true;
 }

@@ -339,25 +339,39 @@ enum status prefetchers_try(struct prefetchers *prefetchers, struct msr_saves *s
     return OK;
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- facts and names --------------------------------------------------------------------------- */
 
-static uint32_t switch_named(const struct prefetchers *prefetchers, const char *name, size_t length)
+struct prefetcher_facts prefetchers_facts(const struct prefetchers *prefetchers)
 {
+    struct prefetcher_facts facts = {
+        .switches = prefetchers->switches,
+        .found_off = prefetchers->found_off,
+        .works = prefetchers->works,
+        .reason = prefetchers->reason,
+        .without_switch = prefetchers->without_switch,
+    };
     for (unsigned i = 0; i < prefetchers->switches; i++) {
-        const char *own = prefetchers->item[i].name;
-        if (strlen(own) == length && strncasecmp(own, name, length) == 0) {
+        facts.name[i] = prefetchers->item[i].name;
+    }
+    return facts;
+}
+
+static uint32_t switch_named(const struct prefetcher_facts *facts, const char *name, size_t length)
+{
+    for (unsigned i = 0; i < facts->switches; i++) {
+        if (strlen(facts->name[i]) == length && strncasecmp(facts->name[i], name, length) == 0) {
             return 1U << i;
         }
     }
     return 0;
 }
 
-bool prefetchers_named(const struct prefetchers *prefetchers, const char *names, uint32_t *which)
+bool prefetchers_named(const struct prefetcher_facts *facts, const char *names, uint32_t *which)
 {
     *which = 0;
     while (*names != '\0') {
         const size_t length = strcspn(names, "+");
-        const uint32_t found = switch_named(prefetchers, names, length);
+        const uint32_t found = switch_named(facts, names, length);
         if (found == 0) {
             return false;
         }

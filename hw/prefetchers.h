@@ -68,8 +68,11 @@ enum status prefetchers_read(const struct prefetchers *prefetchers, uint32_t *of
 enum status prefetchers_switch_off(const struct prefetchers *prefetchers, struct msr_saves *saves,
                                    uint32_t which, uint32_t *off);
 
+/* What the layers above are told. Anywhere. */
+struct prefetcher_facts prefetchers_facts(const struct prefetchers *prefetchers);
+
 /* The switches of a list "l2_stream+dcu_ip", case aside. False: there is none of one of these
  * names. Anywhere. */
-bool prefetchers_named(const struct prefetchers *prefetchers, const char *names, uint32_t *which);
+bool prefetchers_named(const struct prefetcher_facts *facts, const char *names, uint32_t *which);
 
 #endif

@@ -20,6 +20,7 @@
 #include "kernels/latency.h"
 #include "kernels/leaf.h"
 #include "kernels/loops.h"
+#include "kernels/prefetch_variants.h"
 
 /* --- In the window ------------------------------------------------------------------------- */
 
@@ -120,7 +121,6 @@ static struct variant variant_of(const struct view *view, enum order_kind kind, 
     variant_set_number(&variant, V_WORKING_SET, bytes);
     variant_set_number(&variant, V_PAGE_SIZE, leaf_bytes(view->leaf));
     variant_set_text(&variant, V_ORDER, order_name[kind]);
-    variant_set_text(&variant, V_PREFETCHERS, "found");
     variant_set_text(&variant, V_PLACEMENT, placement_name[view->placing]);
     return variant;
 }
@@ -160,7 +160,7 @@ static void list_views(const struct scope *scope, enum order_kind kind, uint64_t
             built = true;
             measurement.build_seconds = estimate_build(scope->machine, kind, bytes / LINE_BYTES);
         }
-        (void)measurement_add(out, &measurement); /* what does not fit is counted there */
+        (void)prefetch_add(scope, &measurement, PREFETCH_FOUND, out); /* counts what has no room */
     }
 }
 

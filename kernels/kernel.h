@@ -8,6 +8,15 @@
 
 enum suite { SUITE_QUICK, SUITE_FULL, SUITE_SMOKE, SUITES };
 
+enum { PREFETCHER_CHOICES = 8 };
+
+/* One way to set the core's prefetchers. */
+struct prefetcher_choice {
+    const char *name; /* "found", "off", "off:l2_stream+dcu_ip": value of V_PREFETCHERS */
+    uint32_t off;     /* as struct conditions has it */
+    const char *skip; /* static reason why this machine cannot, or NULL */
+};
+
 /* What the suite and the settings ask for: a kernel's `list` turns it into measurements. */
 struct scope {
     const struct machine *machine;
@@ -15,7 +24,11 @@ struct scope {
     unsigned per_octave;      /* sizes of a curve in each doubling */
     uint64_t max_working_set; /* 0: the suite's own rule */
     unsigned page_sizes;      /* bit i: enum page_size i; 0: the suite's own choice */
-    unsigned repetitions;     /* R */
+    /* Those that the settings name, wherever prefetchers matter; none: the suite's own choice. Use
+     * kernels/prefetch_variants.h. The names outlive the results. */
+    struct prefetcher_choice prefetchers[PREFETCHER_CHOICES];
+    unsigned prefetcher_choices;
+    unsigned repetitions; /* R */
     unsigned visits;
     uint64_t seed;
 };

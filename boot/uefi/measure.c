@@ -1,6 +1,7 @@
 /* The steps that measure: the plan, the self-test, the run. */
 #include <stdio.h>
 
+#include "boot/plan_prefetchers.h"
 #include "boot/uefi/selftest_firmware.h"
 #include "boot/uefi/session.h"
 #include "hw/cpu.h"
@@ -13,6 +14,10 @@ static void print_line(void *self, const char *text)
 
 enum status session_plan(struct session *session)
 {
+    plan_check_prefetchers(&session->settings, &session->machine);
+    if (session_accept(session) != OK) {
+        return BAD_SETTING;
+    }
     plan_make(&session->plan, &session->settings, &session->machine, session->books.measurement,
               session->books.measurements);
     if (session->settings.dry_run) {

@@ -87,11 +87,13 @@ static const struct {
     [VECTORS_AVX512] = { FEATURE_AVX512F, "the processor or the system has no AVX-512" },
 };
 
+static const char no_switches[] = "a program of Linux cannot switch prefetchers";
+
 /* Why a body cannot run under such conditions, or NULL. */
 static const char *impossible(const struct bench_linux *bench, const struct conditions *set)
 {
     if (set->prefetchers_off != 0) {
-        return "a program of Linux cannot switch prefetchers";
+        return no_switches;
     }
     const enum feature needs = vectors[set->vectors].needs;
     const bool has = needs == FEATURES || (bench->features >> needs & 1) != 0;
@@ -247,6 +249,7 @@ enum status bench_linux_prepare(struct bench_linux *bench, const struct bench_li
                             machine->page_reason, reason);
     }
     machine->arena_bytes = status == OK ? bench->arena.room : 0;
+    machine->prefetchers.reason = no_switches;
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "tests/hosted/session.h"
 
+#include "boot/plan_prefetchers.h"
 #include "kernels/kernel.h"
 #include "tests/hosted/recover.h"
 #include "tests/hosted/survey.h"
@@ -27,14 +28,20 @@ static enum status refuse(const char *reason)
 
 /* ---- what is asked for ------------------------------------------------------------------------ */
 
+/* Wrong settings end here. */
+static enum status accept(const struct settings *settings)
+{
+    for (size_t i = 0; i < settings->errors; i++) {
+        (void)fprintf(stderr, "ironchase: %s\n", settings->error[i]);
+    }
+    return settings_ok(settings) ? OK : BAD_SETTING;
+}
+
 enum status session_arguments(struct session *session)
 {
     struct settings *settings = &session->settings;
     arguments_read(&session->arguments, settings, session->count, session->argument, kernel_table);
-    for (size_t i = 0; i < settings->errors; i++) {
-        (void)fprintf(stderr, "ironchase: %s\n", settings->error[i]);
-    }
-    if (!settings_ok(settings)) {
+    if (accept(settings) != OK) {
         return BAD_SETTING;
     }
     if (session->arguments.help) {
@@ -95,6 +102,10 @@ static void print_line(void *self, const char *text)
 
 enum status session_plan(struct session *session)
 {
+    plan_check_prefetchers(&session->settings, &session->machine);
+    if (accept(&session->settings) != OK) {
+        return BAD_SETTING;
+    }
     const size_t count = plan_count(&session->settings, &session->machine);
     session->measurement = calloc(count + 1, sizeof *session->measurement);
     if (session->measurement == NULL) {

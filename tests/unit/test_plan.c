@@ -290,7 +290,8 @@ static void test_settings_that_exclude(void **state)
     (void)add(1, 4096, 1, 0);
     (void)add(2, 4096, 1, 0);
     (void)add(3, 4096, 1, 0);
-    listed[1].conditions.prefetchers_off = 2;
+    variant_set_text(&listed[0].variant, V_PREFETCHERS, "found");
+    variant_set_text(&listed[1].variant, V_PREFETCHERS, "off");
     listed[2].layout.node = 1;
     set("experiments=chase");
     static const struct {
@@ -299,8 +300,8 @@ static void test_settings_that_exclude(void **state)
     } cases[] = {
         { "prefetchers=auto", { false, false, false } },
         { "prefetchers=found", { false, true, false } },
-        { "prefetchers=off", { true, false, true } },
-        { "prefetchers=off:dcu", { true, false, true } },
+        { "prefetchers=off", { true, false, false } }, /* the third has nothing to do with them */
+        { "prefetchers=off:dcu", { true, true, false } },
         { "prefetchers=found,off", { false, false, false } },
         { "numa=local", { false, false, true } },
     };

@@ -279,7 +279,8 @@ static void test_every_microarchitecture(void **state)
         assert_int_equal(prefetchers_find(&prefetchers, &processor), OK);
         assert_string_equal(prefetchers.microarchitecture, part->microarchitecture);
         assert_int_equal(prefetchers.switches, part->switches);
-        assert_true(prefetchers_named(&prefetchers, part->names, &named));
+        const struct prefetcher_facts facts = prefetchers_facts(&prefetchers);
+        assert_true(prefetchers_named(&facts, part->names, &named));
         assert_int_equal(named, (1U << part->switches) - 1);
         assert_non_null(prefetchers.without_switch);
 
@@ -357,13 +358,14 @@ static void test_names(void **state)
     uint32_t which = 0;
     processor_msr(0x1A4)->value = 0;
     assert_int_equal(prefetchers_find(&prefetchers, &processor), OK);
-    assert_true(prefetchers_named(&prefetchers, "l2_stream+DCU_ip", &which));
+    const struct prefetcher_facts facts = prefetchers_facts(&prefetchers);
+    assert_true(prefetchers_named(&facts, "l2_stream+DCU_ip", &which));
     assert_int_equal(which, 1U | 1U << 3);
-    assert_true(prefetchers_named(&prefetchers, "dcu", &which));
+    assert_true(prefetchers_named(&facts, "dcu", &which));
     assert_int_equal(which, 1U << 2);
-    assert_false(prefetchers_named(&prefetchers, "dcu+l1_region", &which));
-    assert_false(prefetchers_named(&prefetchers, "dc", &which));
-    assert_false(prefetchers_named(&prefetchers, "", &which));
+    assert_false(prefetchers_named(&facts, "dcu+l1_region", &which));
+    assert_false(prefetchers_named(&facts, "dc", &which));
+    assert_false(prefetchers_named(&facts, "", &which));
 }
 
 /* ---- what refuses ------------------------------------------------------------------------------- */

@@ -88,7 +88,7 @@ static void test_defaults(void **state)
     assert_int_equal(settings.experiments, 3);
     assert_int_equal(settings.max_working_set, 0);
     assert_int_equal(settings.page_sizes, 0);
-    assert_int_equal(settings.prefetchers, 0);
+    assert_int_equal(settings.prefetcher_choices, 0);
     assert_int_equal(settings.repetitions, 0);
     assert_int_equal(settings.seed, 1);
     assert_int_equal(settings.numa, NUMA_ALL);
@@ -123,7 +123,9 @@ static void test_every_key_of_a_file(void **state)
     assert_false(settings.all_experiments);
     assert_int_equal(settings.max_working_set, 64 * MIB);
     assert_int_equal(settings.page_sizes, 1u << SIZE_4K | 1u << SIZE_1G);
-    assert_int_equal(settings.prefetchers, PREFETCHERS_FOUND | PREFETCHERS_NAMED);
+    assert_int_equal(settings.prefetcher_choices, 2);
+    assert_string_equal(settings.prefetchers[0], "found");
+    assert_string_equal(settings.prefetchers[1], "off:l2_stream+dcu_ip");
     assert_int_equal(settings.repetitions, 7);
     assert_int_equal(settings.seed, 16);
     assert_int_equal(settings.numa, NUMA_LOCAL);
@@ -276,9 +278,16 @@ static void test_lists(void **state)
     assert_string_equal(value_of(SETTING_PAGE_SIZES), "4K,2M,1G");
     take("page_sizes = auto");
     assert_int_equal(settings.page_sizes, 0);
-    take("prefetchers = off, found, off:a_1");
-    assert_int_equal(settings.prefetchers, PREFETCHERS_FOUND | PREFETCHERS_OFF | PREFETCHERS_NAMED);
-    assert_string_equal(value_of(SETTING_PREFETCHERS), "off,found,off:a_1");
+    take("prefetchers = off, Found, off:A_1,found");
+    assert_int_equal(settings.prefetcher_choices, 3); /* each once */
+    assert_string_equal(settings.prefetchers[0], "off");
+    assert_string_equal(settings.prefetchers[1], "found");
+    assert_string_equal(settings.prefetchers[2], "off:a_1");
+    assert_string_equal(value_of(SETTING_PREFETCHERS), "off,Found,off:A_1,found");
+    take("prefetchers = off:a,off:b,off:c,off:d,off:e,off:f,off:g,off:h");
+    assert_int_equal(settings.prefetcher_choices, PREFETCHER_CHOICES);
+    take("prefetchers = auto");
+    assert_int_equal(settings.prefetcher_choices, 0);
     fresh(NULL);
     static const char *const wrong[] = {
         "experiments =",
@@ -299,6 +308,7 @@ static void test_lists(void **state)
         "prefetchers = off:a b",
         "prefetchers = found,",
         "prefetchers = auto,off",
+        "prefetchers = off:a,off:b,off:c,off:d,off:e,off:f,off:g,off:h,off:i",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_wrong(wrong[i]);
