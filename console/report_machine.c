@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "console/format.h"
+#include "console/report_memory.h"
 
 static void print(struct console *console, const char *what, const struct line *line)
 {
@@ -158,6 +159,7 @@ void report_banner(struct console *console, const struct results *results)
     print_processor(console, &machine->processor);
     print_caches(console, &machine->processor);
     print_memory(console, machine);
+    report_dimms(console, &machine->memory);
     print_board(console, machine);
     print_clock(console, &machine->clock);
     print_settings(console, results);

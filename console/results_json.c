@@ -1,5 +1,7 @@
 #include "console/results_json.h"
 
+#include "console/memory_json.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -190,7 +192,7 @@ void results_json_machine(struct json *json, const struct machine *machine)
     json_unsigned(json, "memory_bytes", machine->memory_bytes);
     json_unsigned(json, "arena_bytes", machine->arena_bytes);
     pages(json, machine);
-    json_null(json, "dimms"); /* what nobody asked the machine is null, not an empty list */
+    memory_json_dimms(json, &machine->memory);
     json_null(json, "numa_nodes");
     board(json, &machine->board);
     firmware(json, machine);

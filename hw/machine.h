@@ -124,6 +124,40 @@ struct board { /* SMBIOS types 0, 1, 2; "" where the firmware says nothing sane 
     char bios_vendor[MACHINE_TEXT], bios_version[MACHINE_TEXT], bios_date[MACHINE_TEXT];
 };
 
+enum { MACHINE_DIMMS = 128, MACHINE_WORD = 32 };
+
+enum error_correction {
+    ECC_NOT_TOLD,
+    ECC_NONE,
+    ECC_PARITY,
+    ECC_SINGLE_BIT,
+    ECC_MULTI_BIT,
+    ECC_CRC,
+    ERROR_CORRECTIONS
+};
+
+struct dimm { /* a socket for memory and what is in it; "" and 0 where nothing sane is said */
+    char socket[MACHINE_WORD], bank[MACHINE_WORD];
+    char maker[MACHINE_WORD], part[MACHINE_WORD];
+    const char *kind;               /* "DDR5"; static, NULL: not told */
+    const char *form;               /* "DIMM"; static, NULL: not told */
+    uint64_t bytes;                 /* 0: the socket is empty */
+    bool size_told;                 /* false: something is in it, but not how large */
+    unsigned rated, configured;     /* million transfers a second */
+    unsigned data_bits, total_bits; /* with those for error correction */
+    unsigned ranks;
+    unsigned channel;                 /* from 1, through all processors; 0: not told */
+    enum error_correction correction; /* of the array it belongs to */
+};
+
+struct memory_facts { /* SMBIOS types 16 and 17 */
+    unsigned dimms, populated;
+    unsigned lost; /* sockets that there was no room for */
+    struct dimm dimm[MACHINE_DIMMS];
+    unsigned channels, channels_populated; /* of all processors; 0: not told */
+    const char *reason; /* static: why there is none, or what is odd about it; NULL: nothing */
+};
+
 struct firmware { /* what UEFI says of itself, "" under an operating system */
     char vendor[MACHINE_TEXT];
     unsigned revision;      /* of the firmware vendor */
@@ -159,6 +193,7 @@ struct machine {
     struct clock clock;
     struct board board;
     struct firmware firmware;
+    struct memory_facts memory;
     uint64_t memory_bytes; /* all RAM that the memory map or the OS lists */
     uint64_t arena_bytes;  /* what measurements may use */
     bool page_available[PAGE_SIZES];

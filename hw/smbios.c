@@ -44,15 +44,7 @@ enum status smbios_open(struct smbios *smbios, const void *entry)
 
 /* ---- structures ---- */
 
-/* A structure: its formatted part, then its strings up to an empty one. */
-struct structure {
-    struct bytes formatted;
-    struct bytes strings;
-};
-
-/* The structure at *offset, and the offset of the next one. False at the end of the table, or
- * where what follows cannot be one. */
-static bool next_structure(const struct smbios *smbios, size_t *offset, struct structure *out)
+bool smbios_next(const struct smbios *smbios, size_t *offset, struct smbios_structure *out)
 {
     const struct bytes *table = &smbios->table;
     size_t length = (size_t)bytes_number(table, *offset + 1, 1);
@@ -68,6 +60,7 @@ static bool next_structure(const struct smbios *smbios, size_t *offset, struct s
     if (!bytes_inside(table, end, 2)) {
         return false;
     }
+    out->type = table->data[*offset];
     out->formatted = (struct bytes){ table->data + *offset, length };
     /* With the NUL of the last string: each string ends inside. */
     out->strings = (struct bytes){ table->data + strings, end + 1 - strings };
@@ -75,13 +68,8 @@ static bool next_structure(const struct smbios *smbios, size_t *offset, struct s
     return true;
 }
 
-static unsigned type_of(const struct structure *structure)
-{
-    return structure->formatted.data[0];
-}
-
 /* The number-th string, counted from 1; NULL if there is none. */
-static const char *string_of(const struct structure *structure, uint64_t number)
+static const char *string_of(const struct smbios_structure *structure, uint64_t number)
 {
     const struct bytes *strings = &structure->strings;
     for (size_t at = 0; number > 0 && at < strings->size;) {
@@ -98,7 +86,7 @@ static const char *string_of(const struct structure *structure, uint64_t number)
     return NULL;
 }
 
-/* ---- the board ---- */
+/* ---- texts ---- */
 
 /* What makers forget to replace, compared without case: texts that begin so, and whole texts. */
 static const char *const placeholder_beginnings[] = {
@@ -106,8 +94,8 @@ static const char *const placeholder_beginnings[] = {
     "System Serial Number", "System Version", "Not Specified",       "Not Available",
     "Not Applicable",       "0123456789",     "123456789",           "Base Board Serial",
 };
-static const char *const placeholders[] = { "None",    "N/A",       "OEM",     "O.E.M.",
-                                            "Unknown", "Undefined", "Invalid", "empty" };
+static const char *const placeholders[] = { "None",      "N/A",     "OEM",   "O.E.M.", "Unknown",
+                                            "Undefined", "Invalid", "empty", "NO DIMM" };
 
 enum {
     PLACEHOLDER_BEGINNINGS = sizeof(placeholder_beginnings) / sizeof(placeholder_beginnings[0]),
@@ -136,14 +124,14 @@ static bool is_placeholder(const char *text)
     return false;
 }
 
-static void clean_text(char text[MACHINE_TEXT], const char *found)
+static void clean_text(char *text, size_t room, const char *found)
 {
     size_t length = 0;
     text[0] = '\0';
     if (found == NULL) {
         return;
     }
-    for (; *found != '\0' && length + 1 < MACHINE_TEXT; found++) {
+    for (; *found != '\0' && length + 1 < room; found++) {
         bool printable = *found >= ' ' && *found <= '~';
         if (printable && (length > 0 || *found != ' ')) {
             text[length++] = *found;
@@ -157,6 +145,13 @@ static void clean_text(char text[MACHINE_TEXT], const char *found)
         text[0] = '\0';
     }
 }
+
+void smbios_text(const struct smbios_structure *structure, size_t offset, char *text, size_t room)
+{
+    clean_text(text, room, string_of(structure, bytes_number(&structure->formatted, offset, 1)));
+}
+
+/* ---- the board ---- */
 
 /* Which string of which structure is which text. */
 static const struct {
@@ -174,32 +169,31 @@ static const struct {
 };
 
 /* The first structure of a type that says something sane wins: blades have several boards. */
-static void take_texts(const struct structure *structure, struct board *board)
+static void take_texts(const struct smbios_structure *structure, struct board *board)
 {
     for (size_t i = 0; i < sizeof(board_texts) / sizeof(board_texts[0]); i++) {
         char *text = (char *)board + board_texts[i].text;
-        if (board_texts[i].type == type_of(structure) && text[0] == '\0') {
-            uint64_t number = bytes_number(&structure->formatted, board_texts[i].offset, 1);
-            clean_text(text, string_of(structure, number));
+        if (board_texts[i].type == structure->type && text[0] == '\0') {
+            smbios_text(structure, board_texts[i].offset, text, MACHINE_TEXT);
         }
     }
 }
 
 void smbios_board(const struct smbios *smbios, struct board *board)
 {
-    struct structure structure;
+    struct smbios_structure structure;
     *board = (struct board){ 0 };
-    for (size_t offset = 0; next_structure(smbios, &offset, &structure);) {
+    for (size_t offset = 0; smbios_next(smbios, &offset, &structure);) {
         take_texts(&structure, board);
     }
 }
 
 const char *smbios_oem_string(const struct smbios *smbios, size_t index)
 {
-    struct structure structure;
-    for (size_t offset = 0; next_structure(smbios, &offset, &structure);) {
+    struct smbios_structure structure;
+    for (size_t offset = 0; smbios_next(smbios, &offset, &structure);) {
         const char *string = NULL;
-        for (uint64_t number = 1; type_of(&structure) == TYPE_OEM_STRINGS; number++) {
+        for (uint64_t number = 1; structure.type == TYPE_OEM_STRINGS; number++) {
             string = string_of(&structure, number);
             if (string == NULL || index-- == 0) {
                 break;

@@ -7,6 +7,7 @@
 #include "hw/clock.h"
 #include "hw/cpu.h"
 #include "hw/cpuid.h"
+#include "hw/dimms.h"
 #include "hw/guard.h"
 #include "hw/survey.h"
 
@@ -81,6 +82,7 @@ enum status session_survey(struct session *session)
 {
     survey_processor(&session->machine.processor);
     smbios_board(&session->smbios, &session->machine.board);
+    survey_dimms(&session->smbios, session->machine.memory_bytes, &session->machine.memory);
     if (session->machine.processor.confidential) {
         return session_refuse(session,
                               "this is a confidential guest (SEV or TDX), whose page tables and "

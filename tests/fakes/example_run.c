@@ -1,6 +1,7 @@
 #include "tests/fakes/example_run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const enum variant_key columns[] = { V_WORKING_SET, V_PAGE_SIZE, V_ORDER, V_PLACEMENT,
@@ -64,6 +65,25 @@ static void make_processor(struct processor *processor)
     };
 }
 
+static void make_dimms(struct memory_facts *memory)
+{
+    *memory =
+        (struct memory_facts){ .dimms = 4, .populated = 2, .channels = 2, .channels_populated = 2 };
+    for (unsigned i = 0; i < memory->dimms; i++) {
+        struct dimm *dimm = &memory->dimm[i];
+        *dimm = (struct dimm){ .size_told = true, .channel = 1 + i / 2 };
+        (void)snprintf(dimm->socket, sizeof dimm->socket, "DIMM_%c%u", 'A' + (int)i / 2, 1 + i % 2);
+        if (i % 2 == 0) {
+            dimm->bytes = UINT64_C(2) * GIB;
+            dimm->kind = "DDR5";
+            dimm->rated = 5600;
+            dimm->configured = 4800;
+            dimm->correction = ECC_MULTI_BIT;
+            strcpy(dimm->maker, "Maker");
+        }
+    }
+}
+
 static void make_machine(struct machine *machine)
 {
     make_processor(&machine->processor);
@@ -83,6 +103,7 @@ static void make_machine(struct machine *machine)
     machine->firmware =
         (struct firmware){ .vendor = "EDK II", .revision = 0x10000, .uefi_revision = 0x00020046 };
     machine->memory_bytes = UINT64_C(4) * GIB;
+    make_dimms(&machine->memory);
     machine->arena_bytes = UINT64_C(3) * GIB;
     machine->page_available[SIZE_4K] = true;
     machine->page_available[SIZE_2M] = true;

@@ -3,6 +3,7 @@
 #include "hw/clock.h"
 #include "hw/cpu.h"
 #include "hw/cpuid.h"
+#include "hw/dimms.h"
 #include "hw/survey.h"
 #include "tests/hosted/clock_linux.h"
 
@@ -12,6 +13,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+enum { SMBIOS_ROOM = 1 * MIB };
 
 /* ---- the place -------------------------------------------------------------------------------- */
 
@@ -76,6 +79,22 @@ static void survey_board(struct board *board)
     }
 }
 
+/* The tables as the firmware left them, which Linux shows to root only. */
+static void survey_memory(struct machine *machine)
+{
+    static unsigned char table[SMBIOS_ROOM];
+    struct smbios smbios = { { table, 0 } };
+    FILE *file = fopen("/sys/firmware/dmi/tables/DMI", "rbe");
+    if (file != NULL) {
+        smbios.table.size = fread(table, 1, sizeof table, file);
+        (void)fclose(file);
+    }
+    survey_dimms(&smbios, machine->memory_bytes, &machine->memory);
+    if (file == NULL) {
+        machine->memory.reason = "the system does not show the firmware's SMBIOS tables";
+    }
+}
+
 /* Four bytes of attributes stand before the value (UEFI 2.10, 3.3; Linux, efivarfs). */
 static bool secure_boot(void)
 {
@@ -119,6 +138,7 @@ enum status survey_machine(struct machine *machine)
     survey_board(&machine->board);
     machine->firmware.secure_boot = secure_boot();
     machine->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    survey_memory(machine);
     return clock_linux_find(&machine->clock, &machine->processor);
 }
 

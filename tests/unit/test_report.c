@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "console/report_machine.h"
+#include "console/report_memory.h"
 #include "console/report_text.h"
 #include "tests/fakes/example_run.h"
 #include "tests/fakes/text_sink.h"
@@ -91,6 +92,27 @@ static void test_pace_of_the_clock_is_told(void **state)
     assert_int_equal(text_sink_count(&text, "*** CLOCK: "), 1);
 }
 
+/* Modules of two kinds, one of a size that nobody tells, and no list at all. */
+static void test_what_is_known_of_the_modules(void **state)
+{
+    (void)state;
+    struct sink sink = text_sink_of(&text);
+    struct memory_facts *memory = &run.machine.memory;
+    console_open(&console, NULL, &sink, NULL);
+    memory->dimm[2].bytes = 0;
+    memory->dimm[2].size_told = false;
+    memory->dimm[2].configured = 0;
+    memory->dimm[2].correction = ECC_NONE;
+    memory->channels = 0;
+    memory->reason = "odd";
+    report_dimms(&console, memory);
+    find("DIMMs     2 of 4 sockets: 1 x 2 GiB DDR5-5600 at 4800 MT/s, ECC; 1 x ? GiB DDR5-5600, no "
+         "ECC; odd\n");
+    *memory = (struct memory_facts){ .reason = "no tables" };
+    report_dimms(&console, memory);
+    find("DIMMs     not known: no tables\n");
+}
+
 static void test_banner(void **state)
 {
     struct sink sink = text_sink_of(&text);
@@ -101,6 +123,7 @@ static void test_banner(void **state)
     find("Example Processor 9000 @ 3.00GHz (GenuineIntel family 6h model 8Fh stepping 8");
     find("L1d 48 KiB 12-way for 2 threads, L2 2 MiB");
     find("pages of 4K 2M; no 1G: no free aligned GiB");
+    find("DIMMs     2 of 4 sockets, 2 of 2 channels: 2 x 2 GiB DDR5-5600 at 4800 MT/s, ECC\n");
     find("System    Example \"Inc\" Server\\1\n");
     find("Firmware  Firmware & Co 1.2, UEFI 2.70 by EDK II, Secure Boot off");
     find("TSC at 2.994 GHz by CPUID 15h; ACPI PM timer differs by 12.34 ppm");
@@ -298,6 +321,7 @@ int main(void)
         cmocka_unit_test_setup(test_hypervisor_is_told, start),
         cmocka_unit_test_setup(test_plain_metal_warns_of_nothing, start),
         cmocka_unit_test_setup(test_pace_of_the_clock_is_told, start),
+        cmocka_unit_test_setup(test_what_is_known_of_the_modules, start),
         cmocka_unit_test_setup(test_banner, start),
         cmocka_unit_test_setup(test_many_settings_are_all_shown, start),
         cmocka_unit_test_setup(test_banner_of_a_silent_machine, start),

@@ -76,6 +76,26 @@ static void test_machine(void **state)
                "\"interrupts\": 17}");
 }
 
+static void test_dimms(void **state)
+{
+    (void)state;
+    write();
+    assert_has("{\"socket\": \"DIMM_A1\", \"bank\": null, \"channel\": 1, \"populated\": true, "
+               "\"size\": 2147483648, \"type\": \"DDR5\", \"form\": null, \"maker\": \"Maker\", "
+               "\"part\": null, \"rated_mts\": 5600, \"configured_mts\": 4800, \"ranks\": null, "
+               "\"data_bits\": null, \"total_bits\": null, \"error_correction\": "
+               "\"multi-bit\"}");
+    assert_has("{\"socket\": \"DIMM_B2\", \"bank\": null, \"channel\": 2, \"populated\": false, "
+               "\"size\": null, ");
+    assert_has("\"dimm_summary\": {\"sockets\": 4, \"populated\": 2, \"channels\": 2, "
+               "\"channels_populated\": 2, \"reason\": null}");
+    run.machine.memory = (struct memory_facts){ .reason = "the firmware has none" };
+    write();
+    assert_has("\"dimms\": null");
+    assert_has("\"dimm_summary\": {\"sockets\": null, \"populated\": null, \"channels\": null, "
+               "\"channels_populated\": null, \"reason\": \"the firmware has none\"}");
+}
+
 /* A plain machine of which little is known: null, never 0 or "". */
 static void test_the_unknown_is_null(void **state)
 {
@@ -190,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_head, start),
         cmocka_unit_test_setup(test_machine, start),
+        cmocka_unit_test_setup(test_dimms, start),
         cmocka_unit_test_setup(test_the_unknown_is_null, start),
         cmocka_unit_test_setup(test_no_disagreement_is_zero, start),
         cmocka_unit_test_setup(test_point, start),

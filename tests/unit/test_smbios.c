@@ -12,74 +12,38 @@
 
 #include "hw/smbios.h"
 #include "tests/fakes/hex_file.h"
+#include "tests/fakes/smbios_made.h"
 
 enum { MOST_TABLE = 2048 };
 
 /* ---- tables ---- */
 
-/* A table in an allocation of exactly its size, so that reading past it is seen. */
-struct made {
-    uint8_t *data;
-    size_t size;
-};
-
 static int tear_down(void **state)
 {
-    struct made *made = *state;
-    free(made->data);
+    struct smbios_made *made = *state;
+    smbios_made_clear(made);
     free(made);
     return 0;
 }
 
 static int set_up(void **state)
 {
-    *state = calloc(1, sizeof(struct made));
+    *state = calloc(1, sizeof(struct smbios_made));
     return *state == NULL ? -1 : 0;
-}
-
-static void append(struct made *made, const void *bytes, size_t size)
-{
-    uint8_t *grown = realloc(made->data, made->size + size);
-    assert_non_null(grown);
-    memcpy(grown + made->size, bytes, size);
-    made->data = grown;
-    made->size += size;
-}
-
-/* A structure of `length` formatted bytes, of which those from 4 on are given, and its strings:
- * each ended by a newline. */
-static void add_structure(struct made *made, uint8_t type, uint8_t length, const uint8_t *fields,
-                          const char *strings)
-{
-    const uint8_t header[4] = { type, length, 0, 0 };
-    static const uint8_t zeros[2];
-    append(made, header, sizeof(header));
-    append(made, fields, length - 4U);
-    size_t begin = made->size;
-    append(made, strings, strlen(strings));
-    for (size_t i = begin; i < made->size; i++) {
-        made->data[i] = made->data[i] == '\n' ? 0 : made->data[i];
-    }
-    append(made, zeros, strings[0] == '\0' ? 2 : 1);
-}
-
-static struct smbios over(const struct made *made)
-{
-    return (struct smbios){ { made->data, made->size } };
 }
 
 /* Types 0, 1 and 2 with these strings: version, date and maker of the firmware; maker, product and
  * serial number of the system; maker and product of the board. */
-static struct smbios make_board(struct made *made, const char *bios, const char *system,
+static struct smbios make_board(struct smbios_made *made, const char *bios, const char *system,
                                 const char *board)
 {
     static const uint8_t of_bios[] = { 1, 2, 0, 0xe8, 3 };
     static const uint8_t of_system[] = { 1, 2, 0, 3 };
     static const uint8_t of_board[] = { 1, 2 };
-    add_structure(made, 0, 9, of_bios, bios);
-    add_structure(made, 1, 8, of_system, system);
-    add_structure(made, 2, 6, of_board, board);
-    return over(made);
+    smbios_made_add(made, 0, 9, of_bios, bios);
+    smbios_made_add(made, 1, 8, of_system, system);
+    smbios_made_add(made, 2, 6, of_board, board);
+    return smbios_made_over(made);
 }
 
 /* ---- entry points ---- */
@@ -174,11 +138,12 @@ static void broken_entry_points_are_absent(void **state)
 
 static void recorded_table_is_read(void **state)
 {
-    struct made *made = *state;
+    struct smbios_made *made = *state;
     uint8_t bytes[MOST_TABLE];
     struct board board;
-    append(made, bytes, hex_file_load("tests/data/firmware/q35_smbios.hex", bytes, sizeof(bytes)));
-    struct smbios smbios = over(made);
+    smbios_made_append(made, bytes,
+                       hex_file_load("tests/data/firmware/q35_smbios.hex", bytes, sizeof(bytes)));
+    struct smbios smbios = smbios_made_over(made);
     smbios_board(&smbios, &board);
     assert_string_equal(board.bios_vendor, "SeaBIOS");
     assert_string_equal(board.bios_version, "1.16.2-debian-1.16.2-1");
@@ -243,7 +208,7 @@ static void placeholders_are_dropped(void **state)
         "-",
         "0123456789",
     };
-    struct made *made = *state;
+    struct smbios_made *made = *state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct board board;
         char strings[128];
@@ -262,9 +227,9 @@ static void first_sane_structure_wins(void **state)
 {
     static const uint8_t fields[] = { 1, 2 };
     struct board board;
-    add_structure(*state, 2, 6, fields, "Default string\nNode\n");
-    add_structure(*state, 2, 6, fields, "Maker\nRiser\n");
-    struct smbios smbios = over(*state);
+    smbios_made_add(*state, 2, 6, fields, "Default string\nNode\n");
+    smbios_made_add(*state, 2, 6, fields, "Maker\nRiser\n");
+    struct smbios smbios = smbios_made_over(*state);
     smbios_board(&smbios, &board);
     assert_string_equal(board.board_vendor, "Maker");
     assert_string_equal(board.board_product, "Node");
@@ -274,8 +239,8 @@ static void numbers_without_a_string_are_nothing(void **state)
 {
     static const uint8_t fields[] = { 3, 255, 0, 2 };
     struct board board;
-    add_structure(*state, 1, 8, fields, "one\ntwo\n");
-    struct smbios smbios = over(*state);
+    smbios_made_add(*state, 1, 8, fields, "one\ntwo\n");
+    struct smbios smbios = smbios_made_over(*state);
     smbios_board(&smbios, &board);
     assert_string_equal(board.vendor, "");
     assert_string_equal(board.product, "");
@@ -287,8 +252,8 @@ static void short_structures_have_what_they_have(void **state)
 {
     static const uint8_t fields[] = { 1 };
     struct board board;
-    add_structure(*state, 1, 5, fields, "Maker\nProduct\nSerial\n");
-    struct smbios smbios = over(*state);
+    smbios_made_add(*state, 1, 5, fields, "Maker\nProduct\nSerial\n");
+    struct smbios smbios = smbios_made_over(*state);
     smbios_board(&smbios, &board);
     assert_string_equal(board.vendor, "Maker");
     assert_string_equal(board.product, "");
@@ -301,11 +266,11 @@ static void oem_strings_are_counted_through(void **state)
 {
     static const uint8_t two[] = { 2 };
     static const uint8_t one[] = { 1 };
-    add_structure(*state, 11, 5, two, "a=1\nb=2\n");
-    add_structure(*state, 1, 5, one, "not this\n");
-    add_structure(*state, 11, 5, one, "");
-    add_structure(*state, 11, 5, one, "c=3\n");
-    struct smbios smbios = over(*state);
+    smbios_made_add(*state, 11, 5, two, "a=1\nb=2\n");
+    smbios_made_add(*state, 1, 5, one, "not this\n");
+    smbios_made_add(*state, 11, 5, one, "");
+    smbios_made_add(*state, 11, 5, one, "c=3\n");
+    struct smbios smbios = smbios_made_over(*state);
     assert_string_equal(smbios_oem_string(&smbios, 0), "a=1");
     assert_string_equal(smbios_oem_string(&smbios, 1), "b=2");
     assert_string_equal(smbios_oem_string(&smbios, 2), "c=3");
@@ -316,9 +281,9 @@ static void oem_strings_are_counted_through(void **state)
 static void nothing_counts_after_the_end(void **state)
 {
     static const uint8_t one[] = { 1 };
-    add_structure(*state, 127, 5, one, "");
-    add_structure(*state, 11, 5, one, "late=1\n");
-    struct smbios smbios = over(*state);
+    smbios_made_add(*state, 127, 5, one, "");
+    smbios_made_add(*state, 11, 5, one, "late=1\n");
+    struct smbios smbios = smbios_made_over(*state);
     assert_null(smbios_oem_string(&smbios, 0));
 }
 
@@ -339,15 +304,13 @@ static void use_everything(const struct smbios *smbios)
 
 static void every_truncation_is_survived(void **state)
 {
-    struct made *made = *state;
+    struct smbios_made *made = *state;
     uint8_t bytes[MOST_TABLE];
     size_t size = hex_file_load("tests/data/firmware/q35_smbios.hex", bytes, sizeof(bytes));
     for (size_t length = 1; length < size; length++) {
-        made->size = 0;
-        free(made->data);
-        made->data = NULL;
-        append(made, bytes, length);
-        struct smbios smbios = over(made);
+        smbios_made_clear(made);
+        smbios_made_append(made, bytes, length);
+        struct smbios smbios = smbios_made_over(made);
         use_everything(&smbios);
     }
 }
@@ -362,11 +325,11 @@ static uint32_t random_number(uint32_t below)
 
 static void any_bytes_are_survived(void **state)
 {
-    struct made *made = *state;
+    struct smbios_made *made = *state;
     uint8_t bytes[MOST_TABLE];
     size_t size = hex_file_load("tests/data/firmware/q35_smbios.hex", bytes, sizeof(bytes));
-    append(made, bytes, size);
-    struct smbios smbios = over(made);
+    smbios_made_append(made, bytes, size);
+    struct smbios smbios = smbios_made_over(made);
     for (unsigned round = 0; round < 20000; round++) {
         memcpy(made->data, bytes, size);
         for (uint32_t changes = 1 + random_number(8); changes > 0; changes--) {
