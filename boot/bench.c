@@ -171,7 +171,7 @@ static bool set_prefetchers(struct bench_metal *metal)
 /* After the body, so that the proof holds for all of it. */
 static void prove_prefetchers(struct bench_metal *metal)
 {
-    metal->switches_known = metal->prefetchers.works != 0 &&
+    metal->switches_known = metal->prefetchers.readable != 0 &&
                             prefetchers_read(&metal->prefetchers, &metal->switched_off) == OK;
 }
 

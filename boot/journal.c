@@ -30,6 +30,7 @@ static void begin(void *self, const struct results *results)
     struct json json;
     journal->record_sink = output_file_sink(journal->records);
     journal->csv_sink = output_file_sink(journal->csv);
+    journal->machine = results->machine;
     begin_record(journal, &json, "header");
     json_text(&json, "schema", "ironchase-journal");
     json_unsigned(&json, "version", JOURNAL_FORMAT_VERSION);
@@ -137,7 +138,7 @@ static void point(void *self, const struct experiment *experiment, const struct 
     struct json json;
     begin_record(journal, &json, "point");
     json_text(&json, "experiment", experiment->name);
-    results_json_point(&json, made);
+    results_json_point(&json, made, journal->machine);
     if (journal->samples && series) {
         write_samples(&json, series->sample, series->count);
     }

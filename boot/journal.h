@@ -35,6 +35,7 @@ struct journal {
     bool samples;
 
     struct sink record_sink, csv_sink;
+    const struct machine *machine;
     double seconds; /* since the run began, at the latest progress */
     bool noise_known;
 };

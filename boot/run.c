@@ -394,6 +394,7 @@ static void finish_point(struct running *running, size_t index)
         point->predicted = measurement->kernel->predict(machine, &measurement->variant, before,
                                                         experiment->points);
     }
+    (void)plausible_prefetchers(point, &measurement->conditions, &machine->prefetchers);
     (void)plausible_judge(point, before, experiment->points);
     results->points++;
     experiment->points++;

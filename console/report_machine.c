@@ -119,6 +119,38 @@ static void print_clock(struct console *console, const struct clock *clock)
     print(console, "Clock", &line);
 }
 
+/* What does not let itself be switched. */
+static void print_unswitched(struct console *console, const char *what,
+                             const struct prefetcher_facts *facts)
+{
+    struct line line = { 0 };
+    if (facts->reason != NULL) {
+        line_add(&line, "%s%s", facts->switches == 0 ? "as found: " : "", facts->reason);
+    }
+    if (facts->without_switch != NULL) {
+        line_add(&line, "%sno switch: %s", line.used > 0 ? "; " : "", facts->without_switch);
+    }
+    if (line.used > 0) {
+        print(console, what, &line);
+    }
+}
+
+/* Each by name, as it was found. */
+static void print_prefetchers(struct console *console, const struct prefetcher_facts *facts)
+{
+    struct line line = { 0 };
+    for (unsigned i = 0; i < facts->switches; i++) {
+        const bool readable = (facts->readable >> i & 1) != 0;
+        const char *const state = (facts->found_off >> i & 1) != 0 ? "off" : "on";
+        line_add(&line, "%s%s %s%s", i > 0 ? ", " : "", facts->name[i], readable ? state : "?",
+                 (facts->works >> i & 1) != 0 ? "" : " (stuck)");
+    }
+    if (line.used > 0) {
+        print(console, "Prefetch", &line);
+    }
+    print_unswitched(console, line.used > 0 ? "" : "Prefetch", facts);
+}
+
 static void print_settings(struct console *console, const struct results *results)
 {
     enum { LONG_ENOUGH = 150 };
@@ -162,6 +194,7 @@ void report_banner(struct console *console, const struct results *results)
     report_dimms(console, &machine->memory);
     print_board(console, machine);
     print_clock(console, &machine->clock);
+    print_prefetchers(console, &machine->prefetchers);
     print_settings(console, results);
 }
 

@@ -185,6 +185,30 @@ static void firmware(struct json *json, const struct machine *machine)
     json_end(json);
 }
 
+static void switch_state(struct json *json, const char *key, uint32_t off, uint32_t readable,
+                         unsigned number)
+{
+    const char *const state = (off >> number & 1) != 0 ? "off" : "on";
+    json_text(json, key, (readable >> number & 1) != 0 ? state : NULL);
+}
+
+static void prefetchers(struct json *json, const struct prefetcher_facts *facts)
+{
+    json_object(json, "prefetchers");
+    json_list(json, "switches");
+    for (unsigned i = 0; i < facts->switches; i++) {
+        json_object_on_line(json, NULL);
+        json_text(json, "name", facts->name[i]);
+        switch_state(json, "found", facts->found_off, facts->readable, i);
+        json_bool(json, "works", (facts->works >> i & 1) != 0);
+        json_end(json);
+    }
+    json_end(json);
+    json_text(json, "without_switch", facts->without_switch);
+    json_text(json, "reason", facts->reason);
+    json_end(json);
+}
+
 void results_json_machine(struct json *json, const struct machine *machine)
 {
     json_object(json, "machine");
@@ -192,6 +216,7 @@ void results_json_machine(struct json *json, const struct machine *machine)
     json_unsigned(json, "memory_bytes", machine->memory_bytes);
     json_unsigned(json, "arena_bytes", machine->arena_bytes);
     pages(json, machine);
+    prefetchers(json, &machine->prefetchers);
     memory_json_dimms(json, &machine->memory);
     json_null(json, "numa_nodes");
     board(json, &machine->board);
@@ -334,7 +359,22 @@ static const char *memory_type_name(uint8_t type)
     return type < sizeof name / sizeof name[0] ? name[type] : NULL;
 }
 
-static void proof(struct json *json, const struct point_proof *proof)
+/* As read back, by name. */
+static void proof_of_prefetchers(struct json *json, const struct point_proof *proof,
+                                 const struct prefetcher_facts *facts)
+{
+    if (!proof->prefetchers_known) {
+        json_null(json, "prefetchers");
+        return;
+    }
+    json_object(json, "prefetchers");
+    for (unsigned i = 0; i < facts->switches; i++) {
+        switch_state(json, facts->name[i], proof->prefetchers_off, facts->readable, i);
+    }
+    json_end(json);
+}
+
+static void proof(struct json *json, const struct point_proof *proof, const struct machine *machine)
 {
     json_object_on_line(json, "proof");
     unsigned_or_null(json, "cycle_length", proof->cycle_length);
@@ -350,17 +390,11 @@ static void proof(struct json *json, const struct point_proof *proof)
     /* A host that hides its tables hides the type with them. */
     json_text(json, "memory_type", proof->tables ? memory_type_name(proof->memory_type) : NULL);
     unsigned_or_null(json, "tables", proof->tables);
-    if (proof->prefetchers_known) {
-        json_object(json, "prefetchers");
-        json_unsigned(json, "off", proof->prefetchers_off);
-        json_end(json);
-    } else {
-        json_null(json, "prefetchers");
-    }
+    proof_of_prefetchers(json, proof, &machine->prefetchers);
     json_end(json);
 }
 
-void results_json_point(struct json *json, const struct point *point)
+void results_json_point(struct json *json, const struct point *point, const struct machine *machine)
 {
     results_json_variant(json, &point->variant);
     json_number(json, "operations", point->operations);
@@ -373,7 +407,7 @@ void results_json_point(struct json *json, const struct point *point)
     json_text(json, "class", point->class);
     results_json_flags(json, point->flags);
     json_text(json, "reason", point->reason);
-    proof(json, &point->proof);
+    proof(json, &point->proof, machine);
 }
 
 static void fault(struct json *json, const struct fault *fault)
@@ -436,7 +470,8 @@ static void experiments(struct json *json, const struct results *results)
         json_list(json, "points");
         for (size_t p = 0; p < experiment->points; p++) {
             json_object_on_line(json, NULL);
-            results_json_point(json, &results->point[experiment->first_point + p]);
+            results_json_point(json, &results->point[experiment->first_point + p],
+                               results->machine);
             json_end(json);
         }
         json_end(json);

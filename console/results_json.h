@@ -23,7 +23,9 @@ void results_json_checks(struct json *json, const struct check *check, size_t n)
 
 /* Each writes all members of its thing into the open object. */
 void results_json_experiment(struct json *json, const struct experiment *experiment);
-void results_json_point(struct json *json, const struct point *point);
+/* `machine` is the one that the point was measured on. */
+void results_json_point(struct json *json, const struct point *point,
+                        const struct machine *machine);
 void results_json_finding(struct json *json, const struct finding *finding);
 
 #endif

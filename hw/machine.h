@@ -171,8 +171,9 @@ enum { MACHINE_PREFETCHERS = 12 };
 struct prefetcher_facts {
     unsigned switches;
     const char *name[MACHINE_PREFETCHERS]; /* static text */
-    uint32_t found_off;
-    uint32_t works;             /* those that can be put to off, as tried */
+    uint32_t readable;                     /* those that tell whether they are off */
+    uint32_t found_off;                    /* among them */
+    uint32_t works;                        /* those that can be put to off, as tried */
     const char *reason;         /* static: why none or some do not work; NULL if all do */
     const char *without_switch; /* static: what nobody can switch; NULL: nobody has looked */
 };

@@ -184,7 +184,6 @@ enum status prefetchers_find(struct prefetchers *prefetchers, const struct proce
     *prefetchers = (struct prefetchers){
         .microarchitecture = "",
         .processor = processor,
-        .without_switch = "all",
     };
     if (processor->hypervisor[0] != '\0') {
         prefetchers->reason = "a hypervisor stands before the switches of the prefetchers";
@@ -196,6 +195,7 @@ enum status prefetchers_find(struct prefetchers *prefetchers, const struct proce
     if (is_amd(processor)) {
         return find_amd(prefetchers);
     }
+    prefetchers->without_switch = "all";
     prefetchers->reason = "the switches of this maker's prefetchers are not known";
     return ABSENT;
 }
@@ -218,6 +218,15 @@ static uint64_t bits_in(const struct prefetchers *prefetchers, uint32_t msr, uin
         }
     }
     return bits;
+}
+
+static uint32_t switches_in(const struct prefetchers *prefetchers, uint32_t msr)
+{
+    uint32_t which = 0;
+    for (unsigned i = 0; i < prefetchers->switches; i++) {
+        which |= prefetchers->item[i].msr == msr ? 1U << i : 0;
+    }
+    return which;
 }
 
 enum status prefetchers_read(const struct prefetchers *prefetchers, uint32_t *off)
@@ -303,9 +312,11 @@ static void keep_readable(struct prefetchers *prefetchers)
 {
     const struct msr_gate gate = gate_of(prefetchers);
     unsigned kept = 0;
+    prefetchers->readable = 0;
     for (unsigned r = 0; r < prefetchers->rules; r++) {
         uint64_t value;
         if (msr_read(&gate, prefetchers->rule[r].first, &value) == OK) {
+            prefetchers->readable |= switches_in(prefetchers, prefetchers->rule[r].first);
             prefetchers->rule[kept++] = prefetchers->rule[r];
         }
     }
@@ -345,6 +356,7 @@ struct prefetcher_facts prefetchers_facts(const struct prefetchers *prefetchers)
 {
     struct prefetcher_facts facts = {
         .switches = prefetchers->switches,
+        .readable = prefetchers->readable,
         .found_off = prefetchers->found_off,
         .works = prefetchers->works,
         .reason = prefetchers->reason,

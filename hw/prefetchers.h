@@ -35,10 +35,12 @@ struct prefetchers {
     const char *microarchitecture; /* of the table's row; "" if there is none */
     unsigned switches;
     struct prefetcher item[PREFETCHERS_ALL];
+    uint32_t readable;  /* bit i: switch i's register can be read */
     uint32_t found_off; /* bit i: switch i was found off */
     uint32_t works;     /* bit i: switch i can be put to off, as tried */
     const char *reason; /* static: why there are none, or why those left of `works` do not work */
-    const char *without_switch; /* static: prefetchers that nothing can be done about */
+    const char *without_switch; /* static: prefetchers that nothing can be done about; NULL: nobody
+                                   has looked */
     const struct processor *processor;
     struct msr_rule rule[PREFETCHER_REGISTERS];
     unsigned rules;
@@ -53,8 +55,8 @@ struct prefetchers {
 enum status prefetchers_find(struct prefetchers *prefetchers, const struct processor *processor);
 
 /* Reads how each switch stands, and tries each that is on alone: sets it, reads it back, puts it
- * back through `saves`. A switch that refuses or swallows the write, or whose register
- * refuses to be read, is left out of `works`, which sets `reason`. OK; FAULTED with `reason`: none
+ * back through `saves`. A switch that refuses or swallows the write is left out of
+ * `works`, one whose register refuses to be read of `readable` too, which sets `reason`. OK; FAULTED with `reason`: none
  * works. Guard or window: only there. */
 enum status prefetchers_try(struct prefetchers *prefetchers, struct msr_saves *saves);
 

@@ -93,13 +93,31 @@ static const char *contradiction(const struct point *a, const struct point *b)
     return NULL;
 }
 
+/* The first reason stays: a row has one. */
+static void suspect(struct point *point, const char *reason)
+{
+    point->flags |= 1u << FLAG_SUSPECT;
+    point->reason = point->reason != NULL ? point->reason : reason;
+}
+
+bool plausible_prefetchers(struct point *point, const struct conditions *set,
+                           const struct prefetcher_facts *facts)
+{
+    const uint32_t off = set->prefetchers_off == UINT32_MAX ? facts->works : set->prefetchers_off;
+    const uint32_t promised = (facts->found_off | off) & facts->readable;
+    if (!point->proof.prefetchers_known || point->proof.prefetchers_off == promised) {
+        return false;
+    }
+    suspect(point, "the prefetchers were not found as they had been set");
+    return true;
+}
+
 bool plausible_judge(struct point *point, const struct point *before, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const char *reason = contradiction(point, &before[i]);
         if (reason != NULL) {
-            point->flags |= 1u << FLAG_SUSPECT;
-            point->reason = point->reason != NULL ? point->reason : reason;
+            suspect(point, reason);
             return true;
         }
     }

@@ -1,4 +1,4 @@
-/* Rows that contradict each other: a measured number is not believed only because it is precise.
+/* Rows that contradict each other or themselves: a measured number is not believed only because it is precise.
  *
  * Each new point is held against those measured before it, so that a row that was printed never
  * changes: of two rows that cannot both be true, the later is marked. Pure. Window: yes. */
@@ -16,5 +16,10 @@
  *   - n chains are at most 1.05 n times faster than one, outside both intervals likewise.
  * A reason that the point already has is kept. */
 bool plausible_judge(struct point *point, const struct point *before, size_t n);
+
+/* Marks `point` suspect if its prefetchers, as read back, are not as its conditions say: those to be
+ * switched off are off, all others as they were found. */
+bool plausible_prefetchers(struct point *point, const struct conditions *set,
+                           const struct prefetcher_facts *facts);
 
 #endif

@@ -120,8 +120,8 @@ struct point_proof {
     bool leaves_known;
     uint8_t memory_type;
     uint64_t tables;
-    uint32_t prefetchers_off;
-    bool prefetchers_known; /* the machine's switches could be read */
+    uint32_t prefetchers_off; /* as read back; bit i: switch i of the machine's */
+    bool prefetchers_known;   /* those of the machine's that are readable were */
 };
 
 struct point {

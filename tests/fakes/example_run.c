@@ -105,6 +105,15 @@ static void make_machine(struct machine *machine)
     machine->memory_bytes = UINT64_C(4) * GIB;
     make_dimms(&machine->memory);
     machine->arena_bytes = UINT64_C(3) * GIB;
+    machine->prefetchers = (struct prefetcher_facts){
+        .switches = 3,
+        .name = { "l2_stream", "dcu", "llc_stream" },
+        .readable = 3,
+        .found_off = 2,
+        .works = 3,
+        .reason = "some switches refuse or ignore being put to off",
+        .without_switch = "memory controller",
+    };
     machine->page_available[SIZE_4K] = true;
     machine->page_available[SIZE_2M] = true;
     machine->page_reason[SIZE_1G] = "no free aligned GiB";
@@ -155,6 +164,8 @@ static void make_point(struct point *point, uint64_t set, uint64_t page, double 
 static void make_points(struct point *point)
 {
     make_point(&point[0], UINT64_C(4) * KIB, PAGE_4K, 1.3513513513513513, 0);
+    point[0].proof.prefetchers_known = true;
+    point[0].proof.prefetchers_off = 3;
     make_point(&point[1], UINT64_C(32) * KIB, PAGE_4K, 0.1 + 0.2, 1 << FLAG_NOISY);
     make_point(&point[2], 5824, PAGE_4K, 12.5, 0);
     make_point(&point[3], MIB, PAGE_2M, 4.25, 1 << FLAG_SUSPECT | 1 << FLAG_NOISY);

@@ -164,9 +164,60 @@ static void test_many_rows(void **state)
     assert_memory_equal(before, copy, sizeof before);
 }
 
+static const char *verdict(uint32_t found_off, uint32_t set, uint32_t read_back)
+{
+    const struct prefetcher_facts facts = {
+        .switches = 4, .readable = 7, .works = 5, .found_off = found_off
+    };
+    const struct conditions conditions = { .prefetchers_off = set };
+    struct point point = { .proof = { .prefetchers_known = true, .prefetchers_off = read_back } };
+    const bool suspect = plausible_prefetchers(&point, &conditions, &facts);
+    assert_int_equal(suspect, point.reason != NULL);
+    assert_int_equal(point.flags, point.reason != NULL ? 1u << FLAG_SUSPECT : 0);
+    return point.reason;
+}
+
+/* What the registers say after the samples is held against what the row promises. */
+static void test_prefetchers_are_as_promised(void **state)
+{
+    (void)state;
+    assert_null(verdict(0, 0, 0));
+    assert_null(verdict(2, 0, 2));
+    assert_null(verdict(2, UINT32_MAX, 7)); /* all that work, and what was off before */
+    assert_null(verdict(0, 1, 1));
+    assert_non_null(verdict(0, 0, 1)); /* nobody had asked for it */
+    assert_non_null(verdict(2, 0, 0));
+    assert_non_null(verdict(0, UINT32_MAX, 4)); /* one came back on */
+    assert_non_null(verdict(0, 1, 5));
+}
+
+static void test_prefetchers_that_nobody_saw(void **state)
+{
+    (void)state;
+    const struct prefetcher_facts none = { .switches = 0 };
+    const struct conditions conditions = { .prefetchers_off = 0 };
+    struct point point = { .proof = { .prefetchers_known = false, .prefetchers_off = 3 } };
+    assert_false(plausible_prefetchers(&point, &conditions, &none));
+    assert_int_equal(point.flags, 0);
+}
+
+/* The reason that a point came with is the one that is told. */
+static void test_suspect_prefetchers_keep_a_reason(void **state)
+{
+    (void)state;
+    const struct prefetcher_facts facts = { .switches = 1, .readable = 1, .works = 1 };
+    const struct conditions conditions = { .prefetchers_off = UINT32_MAX };
+    struct point point = { .reason = "another", .proof = { .prefetchers_known = true } };
+    assert_true(plausible_prefetchers(&point, &conditions, &facts));
+    assert_string_equal(point.reason, "another");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prefetchers_are_as_promised),
+        cmocka_unit_test(test_prefetchers_that_nobody_saw),
+        cmocka_unit_test(test_suspect_prefetchers_keep_a_reason),
         cmocka_unit_test(test_larger_set_is_not_faster),
         cmocka_unit_test(test_only_random_order_must_rise),
         cmocka_unit_test(test_only_the_same_view_compares),

@@ -287,6 +287,7 @@ static void test_every_microarchitecture(void **state)
         assert_int_equal(prefetchers_try(&prefetchers, &saves), OK);
         assert_null(prefetchers.reason);
         assert_int_equal(prefetchers.works, named);
+        assert_int_equal(prefetchers.readable, named);
         assert_int_equal(saves.count, 0);
         assert_restored(part);
 
@@ -417,6 +418,7 @@ static void test_what_works_in_part(void **state)
     assert_int_equal(prefetchers_try(&prefetchers, &saves), OK);
     assert_non_null(prefetchers.reason);
     assert_int_equal(prefetchers.works, 0x7FF & ~(1U << 1 | 1U << 8 | 1U << 10));
+    assert_int_equal(prefetchers.readable, 0x7FF & ~(1U << 10));
     assert_int_equal(prefetchers_switch_off(&prefetchers, &saves, UINT32_MAX, &off), OK);
     assert_int_equal(off, prefetchers.works);
     assert_int_equal(processor_msr(0x1A4)->value, 0xFD);
@@ -512,6 +514,7 @@ static void test_hands_off_under_a_hypervisor(void **state)
     (void)snprintf(processor.hypervisor, sizeof processor.hypervisor, "KVM");
     assert_int_equal(prefetchers_find(&prefetchers, &processor), ABSENT);
     assert_non_null(prefetchers.reason);
+    assert_null(prefetchers.without_switch); /* nobody has looked */
     assert_int_equal(prefetchers_try(&prefetchers, &saves), FAULTED);
     assert_int_equal(processor_accesses(), 0);
 }

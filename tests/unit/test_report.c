@@ -128,6 +128,9 @@ static void test_banner(void **state)
     find("Firmware  Firmware & Co 1.2, UEFI 2.70 by EDK II, Secure Boot off");
     find("TSC at 2.994 GHz by CPUID 15h; ACPI PM timer differs by 12.34 ppm");
     find("core at 3.700 GHz");
+    find("Prefetch  l2_stream on, dcu off, llc_stream ? (stuck)\n");
+    find("          some switches refuse or ignore being put to off; no switch: memory "
+         "controller\n");
     find("Settings  suite = smoke (ironchase.cfg:12), experiments = chase,selftest (SMBIOS)\n");
     assert_null(strstr(text.text, "seed"));
 }
@@ -157,8 +160,10 @@ static void test_banner_of_a_silent_machine(void **state)
     memset(&run.machine.firmware, 0, sizeof run.machine.firmware);
     run.machine.processor.caches = 0;
     run.machine.clock = (struct clock){ .reason = "not monotonic" };
+    run.machine.prefetchers = (struct prefetcher_facts){ .reason = "a hypervisor" };
     run.results.settings = 0;
     report_banner(&console, &run.results);
+    find("Prefetch  as found: a hypervisor\n");
     find("the processor does not say");
     find("none: not monotonic");
     find("all at their defaults");

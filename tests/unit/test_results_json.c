@@ -152,10 +152,26 @@ static void test_point(void **state)
 static void test_prefetchers_that_were_seen(void **state)
 {
     (void)state;
-    run.point[0].proof.prefetchers_known = true;
-    run.point[0].proof.prefetchers_off = 5;
     write();
-    assert_has("\"prefetchers\": {\"off\": 5}");
+    assert_has("\"prefetchers\": {\"l2_stream\": \"off\", \"dcu\": \"off\", \"llc_stream\": null}");
+    run.point[0].proof.prefetchers_off = 2;
+    write();
+    assert_has("\"prefetchers\": {\"l2_stream\": \"on\", \"dcu\": \"off\", \"llc_stream\": null}");
+}
+
+static void test_prefetchers_of_the_machine(void **state)
+{
+    (void)state;
+    write();
+    assert_has("{\"name\": \"l2_stream\", \"found\": \"on\", \"works\": true}");
+    assert_has("{\"name\": \"dcu\", \"found\": \"off\", \"works\": true}");
+    assert_has("{\"name\": \"llc_stream\", \"found\": null, \"works\": false}");
+    assert_has("\"without_switch\": \"memory controller\"");
+    assert_has("\"reason\": \"some switches refuse or ignore being put to off\"");
+    run.machine.prefetchers = (struct prefetcher_facts){ .reason = "a hypervisor" };
+    write();
+    assert_has("\"switches\": []");
+    assert_has("\"without_switch\": null");
 }
 
 static void test_experiments(void **state)
@@ -215,6 +231,7 @@ int main(void)
         cmocka_unit_test_setup(test_no_disagreement_is_zero, start),
         cmocka_unit_test_setup(test_point, start),
         cmocka_unit_test_setup(test_prefetchers_that_were_seen, start),
+        cmocka_unit_test_setup(test_prefetchers_of_the_machine, start),
         cmocka_unit_test_setup(test_experiments, start),
         cmocka_unit_test_setup(test_findings, start),
         cmocka_unit_test_setup(test_failing_file_is_told, start),
